@@ -17,6 +17,7 @@ from memtool.memory.drift import BROKEN, describe_base, describe_file
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.search.features import list_governed_paths
 from memtool.search.scope import build_drift_witness
+from memtool.search.suggested_files import suggest_files
 from memtool.store import sightings, usage_log
 from memtool.store.context import Context
 from memtool.store.files import matches_or_contains
@@ -46,7 +47,12 @@ class ChangeOptions(TypedDict, total=False):
 
 
 def confirm(
-    context: Context, id: str, *, still_holds: bool = False, **options: Unpack[ChangeOptions]
+    context: Context,
+    id: str,
+    *,
+    still_holds: bool = False,
+    accept_files: bool = False,
+    **options: Unpack[ChangeOptions],
 ) -> ChangeResult:
     """Vouch that a memory holds.
 
@@ -61,22 +67,28 @@ def confirm(
     Args:
         id: the memory, by id or words
         still_holds: confirm it although memtool drift reports it as broken
+        accept_files: an imported decision also governs the files that its text names: those that
+            memtool show lists as probable
     """
+    is_dry = options.get("dry_run", False)
+    accepted = _find_suggested(context, id, dry_run=is_dry) if accept_files else ()
     false_alarms = _check_files(
-        context, id, still_holds=still_holds, dry_run=options.get("dry_run", False)
+        context, id, accepted=accepted, still_holds=still_holds, dry_run=is_dry
     )
     head = context.repository.git.head()
     checked = {"at": timestamps.render(context.clock.now), "by": write.find_author(context)}
 
     def changes(memory: Memory) -> KeyChanges:
         write.refuse_deleted(memory)
+        files: KeyChanges = {"files": accepted} if accepted else {}
         if head:
             checked["commit"] = head
-            (line,) = sightings.render_commit_sightings(context.repository, [(head, memory)])
+            code = [(head, memory.with_fields(**files))]
+            (line,) = sightings.render_commit_sightings(context.repository, code)
             if line:
                 checked["saw"] = line
         status = "pinned" if memory.status == "pinned" else "confirmed"
-        return {"status": status, "checked": checked, "retired": None}
+        return {"status": status, "checked": checked, "retired": None, **files}
 
     done = _vouch(context, id, changes, "confirm", **options)
     if false_alarms and not options.get("dry_run"):
@@ -218,25 +230,35 @@ def _vouch(
     return done
 
 
+def _find_suggested(context: Context, id_: str, *, dry_run: bool) -> tuple[str, ...]:
+    """Return the files that a memory probably governs; note if there are none."""
+    tree = write.open_current_tree(context, dry_run=dry_run)
+    record = tree.find(id_)
+    files = suggest_files(tree, [record]).get(record.id, ())
+    if not files:
+        context.notes.append(f"{record.id}: no files are suggested, so none are added")
+    return files
+
+
 def _check_files(
-    context: Context, id_: str, *, still_holds: bool, dry_run: bool
+    context: Context, id_: str, *, accepted: tuple[str, ...], still_holds: bool, dry_run: bool
 ) -> tuple[str, ...]:
     """Note how the files of a memory have changed, and refuse those that differ from HEAD.
 
-    Return the drift rules that call it broken, sorted: gone, lines, name.
+    `accepted` are files that are added to it. Return the drift rules that call it broken, sorted:
+    gone, lines, name.
     """
     write.prepare(context, begins=False, dry_run=dry_run)
     tree = write.open_current_tree(context, dry_run=dry_run)
     record = tree.find(id_)
     witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
     git = context.repository.git
-    if not list_governed_paths(record) or record.memory.status == "deleted" or not git.head():
+    own_paths = [*list_governed_paths(record), *accepted]
+    if not own_paths or record.memory.status == "deleted" or not git.head():
         return ()
     drift = witness(record)
     moves = () if drift is None else drift.renames
-    governed_paths = [
-        path.rstrip("/") for path in (*list_governed_paths(record), *(move.now for move in moves))
-    ]
+    governed_paths = [path.rstrip("/") for path in (*own_paths, *(move.now for move in moves))]
     differing = [
         path
         for _state, path in git.status()

@@ -107,7 +107,7 @@ def answer_event(
     injected = derived.retry_if_damaged(context, ask) if reply else None
     message = _format_message(context) if is_first else ""
     if context.caller.is_unfinished:
-        finish_in_background(context)
+        finish_in_background(context, hook_event.files)
     if injected is None:
         silence = contract.format_output("", message)
         return HookResult(silence, contract.meaning, session, dry_run=is_dry)
@@ -276,14 +276,17 @@ def log_call(
         contracts.log_outcome(cache_dir, moment, " ".join(args[:3]), mark + outcome)
 
 
-def finish_in_background(context: Context) -> None:
-    """Let a background process finish the index, so that the next call is fast."""
+def finish_in_background(context: Context, files: Sequence[str] = ()) -> None:
+    """Let a background process derive what was missing, so that the next call is fast.
+
+    This is the index, and if `files` were edited also the history that ties records to them.
+    """
     from memtool.sessions import background  # not needed by a hook that is in time
 
     repository = context.repository
-    background.warm(
-        repository.cache_dir, repository.top or repository.git_dir, context.caller.env, time.time()
-    )
+    place = repository.top or repository.git_dir
+    verb = background.inject_files(files) if files else background.SEARCH
+    background.warm(repository.cache_dir, place, context.caller.env, time.time(), verb)
 
 
 def build_context_name(hook_event: HookEvent) -> str:

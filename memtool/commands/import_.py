@@ -6,7 +6,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from memtool.authoring import draft, write
 from memtool.commands import _filters
@@ -23,7 +23,7 @@ from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
 from memtool.memory.short_ids import ShortIds
 from memtool.redaction.find import build_allowlist
-from memtool.search import readiness, retrieve
+from memtool.search import readiness, retrieve, suggested_files
 from memtool.search.query import parse
 from memtool.search.saved import expand_words
 from memtool.search.scope import build_scope, format_day
@@ -154,6 +154,7 @@ def _describe_origin(row: Mapping[str, Any], shorten: Callable[[str], str]) -> s
     """Return where a memory's status and date come from, what it replaces, and its files."""
     replaced = [shorten(id_) for id_ in row["supersedes"]]
     related = [shorten(id_) for id_ in row["related_to"]]
+    suggested = row.get("suggested_files", ())
     parts = [
         row["category"] or row["type"],
         f"status: {row['status_from']}" if row["status_from"] else "",
@@ -161,6 +162,7 @@ def _describe_origin(row: Mapping[str, Any], shorten: Callable[[str], str]) -> s
         f"replaces {', '.join(replaced)}" if replaced else "",
         f"related to {first_few(related, MAX_SHOWN_NAMES)}" if related else "",
         f"files: {first_few(row['files'], MAX_SHOWN_NAMES)}" if row["files"] else "",
+        f"probably: {first_few(suggested, MAX_SHOWN_NAMES)}" if suggested else "",
     ]
     return "; ".join(filter(None, parts))
 
@@ -229,6 +231,7 @@ def import_(
     set: tuple[str, ...] = (),
     project: str = "",
     default_status: str = "",
+    suggest_files: Literal["on", "accept", "off"] = "on",
     redact: bool = False,
     commit: bool = False,
     dry_run: bool = False,
@@ -261,6 +264,8 @@ def import_(
         set: a key of every memory; may be repeated
         project: with claude-mem, instead of this repository
         default_status: for records without one, instead of their age
+        suggest_files: files that decisions name: on shows them as probable, accept writes them
+            into files, off writes that there are none
         redact: replace secrets and personal data by [REDACTED:kind]
         commit: commit all of them, in one commit
         dry_run: show what each record becomes, write nothing
@@ -285,6 +290,9 @@ def import_(
             hint=f"{from_} takes {SOURCES[from_].description}",
             code="no-records",
         )
+    suggested = suggested_files.suggest_planned(context.tree, plan.placed)
+    plan = plan.replace(placed=suggested_files.settle_files(suggest_files, plan.placed, suggested))
+    probable = suggested if suggest_files == suggested_files.ON else {}
     _note_expired(context, plan.placed)
     done = None
     paths = [record.path for record in plan.placed]
@@ -310,7 +318,9 @@ def import_(
         unchanged=len(plan.unchanged),
         skipped=plan.skipped,
         problems=plan.problems,
-        memories=tuple(_describe_placed(record, plan) for record in plan.placed),
+        memories=tuple(
+            _describe_placed(record, plan, probable.get(record.id, ())) for record in plan.placed
+        ),
         commit=done,
         dry_run=dry_run,
         updated=len(plan.updated),
@@ -367,10 +377,12 @@ def _read_options(
     )
 
 
-def _describe_placed(record: Record, plan: ImportPlan) -> dict[str, Any]:
+def _describe_placed(
+    record: Record, plan: ImportPlan, suggested: tuple[str, ...]
+) -> dict[str, Any]:
     memory = record.memory
     status_from, date_from = plan.origins.get(memory.id, ("", ""))
-    return {
+    row: dict[str, Any] = {
         "id": memory.id,
         "path": record.path,
         "title": memory.title,
@@ -384,6 +396,7 @@ def _describe_placed(record: Record, plan: ImportPlan) -> dict[str, Any]:
         "related_to": list(memory.items("related_to")),
         "files": list(memory.items("files")),
     }
+    return row | ({"suggested_files": suggested} if suggested else {})
 
 
 def migrate(

@@ -22,14 +22,15 @@ from memtool.search.saved import expand_words
 from memtool.search.scope import (
     ACCESSED,
     MemoryRow,
-    build_row,
     build_scope,
+    collect_row_fields,
     find_first,
     note_expired,
     note_truncated,
     note_withheld,
     restricted_for,
 )
+from memtool.search.suggested_files import suggest_files
 from memtool.store.context import Context
 from memtool.store.tree import Record
 from memtool.value import Value, plain
@@ -37,6 +38,14 @@ from memtool.value import Value, plain
 MAX_RENAMES = 10
 """Memories whose renamed files are noted."""
 RowFactory = Callable[[Sequence[Record]], Iterator[MemoryRow]]
+
+
+class ListedMemory(MemoryRow):
+    """A memory in a list. An imported decision also has the files that it probably governs."""
+
+    json_optional = "suggested_files"
+
+    suggested_files: tuple[str, ...] = ()
 
 
 class Stream(Sequence[MemoryRow]):
@@ -131,7 +140,14 @@ def list(  # noqa: A001  # a verb is named as the user types it
 
     def rows(records: Sequence[Record]) -> Iterator[MemoryRow]:
         origins = context.origins(tree, records)
-        return (build_row(context, record, origins, now) for record in records)
+        suggested = suggest_files(tree, records)
+        return (
+            ListedMemory(
+                **collect_row_fields(context, record, origins[record.path], now),
+                suggested_files=suggested.get(record.id, ()),
+            )
+            for record in records
+        )
 
     if format == "jsonl":
         return MemoryList(total, Stream(rows, shown), expired)

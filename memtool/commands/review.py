@@ -11,7 +11,7 @@ from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import lifecycle
-from memtool.memory.memory import Memory, find_links
+from memtool.memory.memory import Memory, find_links, is_document
 from memtool.memory.schema import parse_source
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.memory.visibility import is_alive
@@ -291,7 +291,7 @@ def _find_named_files(record: Record) -> Iterator[tuple[str, str]]:
         yield "files", pattern
     for text in record.memory.items("source"):
         source = parse_source(text)
-        if source.kind == "file":
+        if source.kind == "file" and not is_document(source.target):
             yield "source", os.path.normpath(source.target)
     text = record.memory.body
     if "](" not in text and "]:" not in text:  # parsing markdown takes a millisecond

@@ -16,6 +16,7 @@ from memtool.memory.trust import Origin, Proof
 from memtool.search.features import Facts
 from memtool.search.scope import MemoryRow, build_drift_witness, collect_row_fields
 from memtool.search.stages import overlay_tree
+from memtool.search.suggested_files import suggest_files
 from memtool.store.context import Context
 from memtool.store.history import UNKNOWN_COMMIT, Commit, History
 from memtool.store.provenance import cite
@@ -42,7 +43,7 @@ class MemoryView(MemoryRow):
     - `due_at`: the last second before its review is due, None if it needs no review
     """
 
-    json_optional = "notice newer pull_request co_authors"
+    json_optional = "notice newer pull_request co_authors suggested_files"
 
     fields: Fields
     body: str
@@ -71,6 +72,8 @@ class MemoryView(MemoryRow):
     """The pull request of its commit, such as `#12`, "" if the message names none."""
     co_authors: tuple[str, ...] = ()
     """Co-authors of its commit."""
+    suggested_files: tuple[str, ...] = ()
+    """Files that it probably governs: an imported decision whose text names them."""
     has_all_keys: bool = False
     """Whether the text has every key; JSON always has."""
 
@@ -123,7 +126,9 @@ def show(
     parts = split_sections(record.memory.body)
     facts = Facts(tree, now, dict)
     return build_view(context, facts, record, origin, commit, naming, drift).replace(
-        sections=parts, has_all_keys=all
+        sections=parts,
+        has_all_keys=all,
+        suggested_files=suggest_files(tree, [record]).get(record.id, ()),
     )
 
 
@@ -213,6 +218,9 @@ def _list_facts(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
         value = shown.fields.get(key, ())
         items = [*value] if isinstance(value, tuple) else [to_text(value)]
         yield _name_key(key), [", ".join(items)] if key != "source" else items, False
+    suggested = ", ".join(shown.suggested_files)
+    accept = f"{layout.shorten(f'memtool confirm {shown.id} --accept-files')} adds them"
+    yield "Probably", [f"{suggested} ({accept})"] if suggested else [], False
     for key in RELATIONS:
         ids = shown.fields.get(key, ())
         yield _name_key(key), _name_all([*ids], layout), False

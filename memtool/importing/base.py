@@ -727,7 +727,7 @@ def _find_changed_keys(
     changed_keys = [
         key
         for key in sorted(record_keys - {"id", "source"})
-        if not is_mutable(key)
+        if (not is_mutable(key) or (key == "files" and key in draft.fields))
         and (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
     ]
     return [*changed_keys, "body"] if memory.body != existing.body else changed_keys
@@ -765,11 +765,13 @@ def _build_successor(
         id_ for id_ in memory.items("supersedes") if id_ not in existing.items("supersedes")
     ]
     keeps_status = "status" not in draft.fields or head.status == "pinned"
-    own_status = {"status": head.status} if keeps_status else {}
+    own_fields: Fields = {"status": head.status} if keeps_status else {}
+    if "files" in head.fields and "files" not in draft.fields:
+        own_fields["files"] = head.fields["files"]  # as a person accepted them
     id_ = originals.with_suffix(memory.id, f"{head.id}\n{memory.title}\n{memory.body}")
     return Memory(
         fields=memory.fields
-        | own_status
+        | own_fields
         | {
             "id": id_,
             "supersedes": (head.id, *new_names),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import zlib
 
 from memtool.index import threads
-from memtool.memory import lifecycle, timestamps
+from memtool.memory import lifecycle, mentions, timestamps
 from memtool.memory.memory import Memory
 from memtool.store.cache import CorruptCacheError
 from memtool.store.tree import Record
@@ -48,6 +48,8 @@ PRESENCE_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked", "de
 _PRESENT = "+"
 LISTED_KEYS = ("files", "source", "tags")
 """Lists that are indexed by item, to find the memories that name a file or have a tag."""
+DOCUMENT, MENTION = "document", "mention"
+"""Of an imported decision, its document and the paths that its text names, in the same table."""
 _MAX_CACHED_ROWS = 20_000
 """About 10 MB."""
 
@@ -285,6 +287,17 @@ class MemoryRows:
             if is_wanted:
                 numbers.add(_number(number))
         return numbers
+
+    def find_mentioning(self, path: str) -> set[int]:
+        """Return the imported decisions whose text names a path."""
+        rows = self._rows.find("named", "key = ? AND item = ?", MENTION, encode_cell(path))
+        return {_number(number) for _key, _item, number in rows}
+
+    def list_imported(self) -> list[tuple[str, int]]:
+        """Return id and number of the imported decisions."""
+        statement = "SELECT id, number FROM named JOIN memory USING (number) WHERE key = ?"
+        rows = self._rows.select(statement, DOCUMENT)
+        return [(decode_cell(id_), _number(number)) for id_, number in rows]
 
     # Kinds
 
@@ -590,6 +603,11 @@ def build_named_rows(number: int, record: Record) -> Iterator[Row]:
     for key in LISTED_KEYS:
         for item in dict.fromkeys(record.memory.items(key)):
             yield key, encode_cell(item), number
+    document = mentions.find_document(record.memory)
+    if document:
+        yield DOCUMENT, encode_cell(document), number
+        for path in mentions.find_mentions(record.memory):
+            yield MENTION, encode_cell(path), number
 
 
 MAX_DICTIONARY_BYTES = 8_192

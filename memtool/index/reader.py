@@ -19,7 +19,7 @@ from memtool.index import scoring
 from memtool.index.scoring import Statistics
 from memtool.memory.lifecycle import ALIVE
 from memtool.memory.lineage import Lineage, LineageRow
-from memtool.memory.memory import find_cited_path, is_file
+from memtool.memory.memory import find_cited_path, is_document, is_file
 from memtool.memory.visibility import GONE
 from memtool.store.cache import CorruptCacheError
 from memtool.store.tree import Tree, build_duplicate_problem, newest_first_key
@@ -614,10 +614,23 @@ class StoredCatalog(Catalog):
 
     def naming_files(self, fits: Callable[[str], bool]) -> list[Record]:
         def is_cited(source: str) -> bool:
-            return is_file(source) and fits(find_cited_path(source))
+            path = find_cited_path(source)
+            return is_file(source) and not is_document(path) and fits(path)
 
         return self._read_living(
             lambda rows: rows.find_listing("files", fits) | rows.find_listing("source", is_cited)
+        )
+
+    def mentioning(self, path: str) -> list[Record]:
+        return self._read_living(lambda rows: rows.find_mentioning(path))
+
+    @cached_property
+    def imported_ids(self) -> frozenset[str]:
+        return frozenset(
+            id_
+            for part in self.index.parts
+            for id_, number in part.memories.list_imported()
+            if number not in part.dead
         )
 
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:

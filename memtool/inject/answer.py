@@ -321,7 +321,9 @@ def _list_seen_rules(own: RepositoryCandidates, draft: BlockDraft) -> list[str]:
     seen_ids = {id_ for id_, _version in own.seen.seen}
     shown_ids = {entry.candidate.record.id for entry in draft.entries}
     rules = [
-        candidate.record for candidate in own.rules if candidate.record.id in seen_ids - shown_ids
+        candidate.record
+        for candidate in own.rules
+        if not candidate.tie and candidate.record.id in seen_ids - shown_ids
     ]
     if not (rules and shown_ids):
         return []

@@ -76,6 +76,8 @@ class Candidate(Value):
     repository: str = ""
     commit: str = ""
     """`org/name` and the full commit id of a memory from another repository; else empty."""
+    tie: str = ""
+    """Why it probably governs a file, if no memory says so for certain; see `file_ties`."""
 
     @property
     def is_named(self) -> bool:
@@ -332,6 +334,8 @@ def build_verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Candi
         reason = f"{reason}; conflicts with {', '.join(candidate.against)}"
     if candidate.is_named:
         reason = f"{NAMED_REASON}; {reason}"
+    if candidate.tie:
+        reason = f"{candidate.tie}; {reason}"
     if candidate.related:
         reason = f"{candidate.related} is related to it; {reason}"
     return CandidateVerdict(

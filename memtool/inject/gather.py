@@ -16,6 +16,7 @@ from memtool.inject import (
     disagreements,
     drifted,
     file_rules,
+    file_ties,
     select,
 )
 from memtool.inject import candidates as candidate_list
@@ -143,6 +144,7 @@ class RepositoryCandidates(Value):
         record = candidate.record
         origin = self.origins[record.path]
         remarks = self.grounds.find_remarks(record)
+        tie = (candidate.tie,) if candidate.tie else ()
         trust = describe_trust(origin, find_best_level(self.view.witness))
         if any(note.endswith(NOT_MERGED) for note in remarks.notes):
             trust = tuple(note for note in trust if note != NOT_MERGED)  # it is said already
@@ -150,7 +152,7 @@ class RepositoryCandidates(Value):
         return build_passage(
             record.memory,
             cite(self.grounds.tree.short_ids.shorten(record.id), origin.commit),
-            remarks.replace(notes=(*whose, *trust, *remarks.notes)),
+            remarks.replace(notes=(*tie, *whose, *trust, *remarks.notes)),
             is_whole=is_whole and not candidate.is_brief,
         )
 
@@ -250,17 +252,19 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
             context, grounds, request.files, file_rules.find_bare_names(request.prompt)
         )
     )
+    ties = [] if request.prompt.strip() else _find_ties(context, request, view, grounds, ruling)
     seen = [
         *(candidate.record for candidate in pinned),
         *(hit.record for hit in result.hits),
         *ruling,
+        *(candidate.record for candidate in ties),
     ]
     if not request.exact and not view.tree.verify(seen):
         # A file was rewritten in place, which only a check of every file is sure to see.
         return collect_candidates(context, request.replace(exact=True))
     context.notes.extend(result.notes)
     hits = _build_hit_candidates(result, grounds, scope, request.prompt)
-    rules = _build_rule_candidates(ruling, hits, grounds.scope)
+    rules = [*_build_rule_candidates(ruling, hits, grounds.scope), *ties]
     grounds = grounds.with_contradictions(seen)
     pinned, rules, hits = (with_conflicts(group, grounds) for group in (pinned, rules, hits))
     further = [Candidate(hit.record, RETRIEVAL) for hit in result.further]
@@ -295,10 +299,12 @@ def collect_rules(request: GatherRequest) -> RepositoryCandidates:
     context = request.context
     own = collect_candidates(context, request.replace(files=(), is_hurried=True))
     grounds = own.grounds
-    records = file_rules.find_rules_over(context, grounds, request.files)
+    ruling = file_rules.find_rules_over(context, grounds, request.files)
+    rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in ruling]
+    rules += _find_ties(context, request.replace(is_hurried=True), own.view, grounds, ruling)
+    records = [candidate.record for candidate in rules]
     if not request.exact and not grounds.tree.verify(records):
         return collect_rules(request.replace(exact=True))
-    rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in records]
     grounds = grounds.with_contradictions(records)
     silenced: tuple[str, ...] = ()
     if own.view.trusted is not None:
@@ -310,6 +316,27 @@ def collect_rules(request: GatherRequest) -> RepositoryCandidates:
         rules=rules,
         origins=find_origins(own.view.witness, grounds, rules),
         silenced=silenced,
+    )
+
+
+def _find_ties(
+    context: Context,
+    request: GatherRequest,
+    view: LevelView,
+    grounds: Eligibility,
+    ruling: Iterable[Record],
+) -> list[Candidate]:
+    """Return the records that probably govern the files of a request."""
+    if context.is_global or not request.files:
+        return []
+    basis = view.witness.basis
+    return file_ties.find_ties(
+        context,
+        grounds,
+        request.files,
+        {record.id for record in ruling},
+        "" if basis is None else basis.head,
+        is_hurried=request.is_hurried,
     )
 
 

@@ -369,7 +369,7 @@ def _find_governing(own: RepositoryCandidates) -> list[Candidate]:
     if not files:
         return []
     grounds = own.grounds
-    records = picks.find_ruling(grounds.tree, files, grounds.moves(), with_documents=False)
+    records = picks.find_ruling(grounds.tree, files, grounds.moves())
     records.sort(key=lambda record: -record.memory.importance)
     weighed = _presentable_confirmed(own, records, MAX_WEIGHED)
     return [Candidate(record, GOVERNING) for record in _first_trusted(own, weighed)]

@@ -95,7 +95,7 @@ FIELDS: tuple[Field, ...] = (
         block=True,
     ),
     Field("tags", "words", "retrieval", "key words to find it by", mutable=True),
-    Field("files", "paths", "retrieval", "files or globs that it governs"),
+    Field("files", "paths", "retrieval", "files or globs that it governs", mutable=True),
     Field("supersedes", "ids", "relations", "the memories that this one replaces", block=True),
     Field("related_to", "ids", "relations", "memories worth reading beside it", block=True),
     Field("resolves", "ids", "relations", "open questions or errors that it settles", block=True),

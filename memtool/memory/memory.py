@@ -32,6 +32,18 @@ if TYPE_CHECKING:
         def body(self) -> str: ...
 
 
+DOCUMENT_ENDINGS = (
+    ".adoc",
+    ".asciidoc",
+    ".jsonl",
+    ".markdown",
+    ".md",
+    ".mdc",
+    ".org",
+    ".rst",
+    ".txt",
+)
+"""Files of these kinds are sources of a memory, not code that it governs."""
 FieldValue = str | tuple[str, ...] | dict[str, str]
 """The value of a key: every scalar is kept as the text in the file."""
 
@@ -170,9 +182,16 @@ class Memory:
         return self.items("supersedes")
 
     def named_paths(self) -> list[str]:
-        """Return the globs and paths that it names: its `files`, then its file sources."""
-        sources = self.items("source")
-        return [*self.items("files"), *map(find_cited_path, filter(is_file, sources))]
+        """Return the globs and paths that it governs: its `files`, then its sources that are code.
+
+        A source that is a document is where the memory comes from, and not what it is about.
+        """
+        code = (path for path in self.cited_paths() if not is_document(path))
+        return [*self.items("files"), *code]
+
+    def cited_paths(self) -> list[str]:
+        """Return the paths of its file sources."""
+        return [find_cited_path(source) for source in self.items("source") if is_file(source)]
 
     @property
     def is_unconfirmed(self) -> bool:
@@ -345,6 +364,11 @@ def is_file(source: str) -> bool:
 def find_cited_path(source: str) -> str:
     """Return the path of a file source, without lines and commit."""
     return source.partition(":")[2].partition("#")[0].partition("@")[0]
+
+
+def is_document(path: str) -> bool:
+    """Return whether a file is a text for people."""
+    return path.lower().endswith(DOCUMENT_ENDINGS)
 
 
 def is_generated(memory: Memory) -> bool:

@@ -13,7 +13,7 @@ from memtool.index.reader import Catalog
 from memtool.index.text import list_texts
 from memtool.memory import lifecycle, visibility
 from memtool.memory.drift import BROKEN
-from memtool.memory.memory import find_cited_path, is_file, is_generated
+from memtool.memory.memory import is_generated
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.memory.visibility import PRIVATE, STALE, find_private_label
 from memtool.value import cached_property
@@ -327,31 +327,9 @@ def _find_withheld(
     return withheld
 
 
-DOCUMENT_ENDINGS = (
-    ".adoc",
-    ".asciidoc",
-    ".jsonl",
-    ".markdown",
-    ".md",
-    ".mdc",
-    ".org",
-    ".rst",
-    ".txt",
-)
-"""Files of these kinds are sources of a memory, not code that it governs."""
-
-
-def list_governed_paths(record: Record, *, with_documents: bool = True) -> list[str]:
-    """Return the globs and paths that a memory names in `files` and in its file sources.
-
-    `with_documents` false leaves out sources that are documents.
-    """
-    memory = record.memory
-    if with_documents:
-        return memory.named_paths()
-    cited = map(find_cited_path, filter(is_file, memory.items("source")))
-    code = (path for path in cited if not path.lower().endswith(DOCUMENT_ENDINGS))
-    return [*memory.items("files"), *code]
+def list_governed_paths(record: Record) -> list[str]:
+    """Return the globs and paths that a memory names in `files`, and its sources that are code."""
+    return record.memory.named_paths()
 
 
 class Moves:
@@ -366,9 +344,9 @@ class Moves:
         oid, moves = self._by_path.get(record.path, ("", ()))
         return tuple(m for m in moves if not m.is_probable) if oid == record.oid else ()
 
-    def list_governed_paths(self, record: Record, *, with_documents: bool = True) -> list[str]:
+    def list_governed_paths(self, record: Record) -> list[str]:
         """Return the governed paths, plus today's name of each renamed one."""
-        names = list_governed_paths(record, with_documents=with_documents)
+        names = list_governed_paths(record)
         moves = self.find(record)
         clean = {posixpath.normpath(name) for name in names} if moves else ()
         return [*names, *(move.now for move in moves if move.path in clean)]

@@ -133,7 +133,7 @@ def _parse_file(value: str, facts: Facts) -> Predicate:
             matches_or_contains(entry, wanted)
             or matches_or_contains(wanted, entry)
             or (by_name and matches_name(wanted, entry.rstrip("/").rpartition("/")[2]))
-            for entry in facts.moves.list_governed_paths(record)
+            for entry in (*facts.moves.list_governed_paths(record), *record.memory.cited_paths())
         )
 
     return names

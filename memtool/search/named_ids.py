@@ -25,7 +25,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from memtool.index.reader import IndexReader
     from memtool.search.features import Facts
@@ -134,6 +134,41 @@ def find_mentions(text: str) -> list[tuple[Name, ...]]:
         names for line in _shorten(text).lower().splitlines() for names in _read_line(line)
     )
     return sorted(mentions, key=lambda names: not any(map(_is_sure, names)))
+
+
+def find_numbers(text: str, words: Collection[str]) -> dict[Name, Name]:
+    """Return the numbered records of some words that a text names: without zeros, and as written.
+
+    Unlike in `find_mentions` a text of any length is read to its end, and an id is not looked up.
+    """
+    numbers: dict[Name, Name] = {}
+    for line in text.lower().splitlines():
+        if _DIGITS.isdisjoint(line) or not any(word in line for word in words):
+            continue
+        for name in (name for names in _read_line(line) for name in names):
+            if name.digits and name.word in words:
+                number = Name(name.word, _without_zeros(name.digits))
+                longest = max(numbers.get(number, name), name, key=lambda name: len(name.digits))
+                numbers[number] = longest
+    return numbers
+
+
+def list_words(ids: Iterable[str]) -> frozenset[str]:
+    """Return the words by which numbered records with these ids may be called."""
+    unusual = (id_ for id_ in ids if not _is_plain_adr(id_))
+    numbers = filter(None, map(read_number, unusual))
+    return RECORD_WORDS.union(number.word for number in numbers if number.word)
+
+
+def _is_plain_adr(id_: str) -> bool:
+    """Return whether an id is such as `adr-0024-fees`, whose word is a usual one: most are."""
+    return id_.startswith(_IMPORTED) and id_[len(_IMPORTED) :][:1] in _DIGITS
+
+
+def find_by_number(name: Name, facts: Facts) -> list[str]:
+    """Return the ids of the records with a word and number; none if too many have them."""
+    ids = _find_numbered(name, facts.catalog.index, facts)
+    return ids if len(ids) <= MAX_SHARING else []
 
 
 def read_number(id_: str) -> RecordNumber | None:

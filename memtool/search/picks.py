@@ -36,15 +36,11 @@ def pick(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
     return (record for record in records if _has(record.memory, wanted))
 
 
-def find_ruling(
-    tree: Tree, files: Collection[str], moves: Moves = NO_MOVES, *, with_documents: bool = True
-) -> list[Record]:
+def find_ruling(tree: Tree, files: Collection[str], moves: Moves = NO_MOVES) -> list[Record]:
     """Return the confirmed decisions and warnings about files, newest first.
 
     A memory names a file, a directory above it, or a glob for it, in its `files` or its sources.
-    Paths are relative to the top; `moves` adds today's path of a renamed one. `with_documents`
-    false skips sources that are documents: the memory was taken from them, and is about something
-    else.
+    Paths are relative to the top; `moves` adds today's path of a renamed one.
     """
     above = {"", *(part for path in files for part in find_parents(path))}
 
@@ -54,8 +50,7 @@ def find_ruling(
     return [
         record
         for record in sorted(moves.naming_files(tree, fits), key=newest_first_key)
-        if is_ruling(record)
-        and any(map(fits, moves.list_governed_paths(record, with_documents=with_documents)))
+        if is_ruling(record) and any(map(fits, moves.list_governed_paths(record)))
     ]
 
 

@@ -76,6 +76,11 @@ DRIFT = ("drift", "--json")
 """Checks the files that memories name, so that a hook knows which were renamed."""
 
 
+def inject_files(files: Sequence[str]) -> tuple[str, ...]:
+    """Return the arguments that answer for files, and so derive what their hooks need."""
+    return ("inject", *(f"--files={file}" for file in files[:1]))
+
+
 def warm(
     directory: str, top: str, env: Mapping[str, str], now: float, verb: Sequence[str] = SEARCH
 ) -> bool:

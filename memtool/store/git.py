@@ -413,7 +413,7 @@ class Git:
         )
 
     def log_names(
-        self, *args: str, env: Mapping[str, str] | None = None
+        self, *args: str, env: Mapping[str, str] | None = None, timeout_s: float = TIMEOUT_S
     ) -> list[tuple[str, list[str]]]:
         """Return the formatted title of each commit that `log` lists, with the files it changed.
 
@@ -421,10 +421,11 @@ class Git:
         """
         commits: list[tuple[str, list[str]]] = []
         is_title = False
-        answer = self.run("log", "--name-only", "-z", "--no-ext-diff", *args, env=env)
+        options = ("--name-only", "-z", "--no-ext-diff")
+        answer = self.run("log", *options, *args, env=env, timeout_s=timeout_s)
         for token in answer.split(b"\0"):
             if is_title:
-                commits.append((token.decode(), []))
+                commits.append((token.decode(errors="replace"), []))
             elif token:
                 names = commits[-1][1]
                 names.append(os.fsdecode(token if names else token.removeprefix(b"\n")))

@@ -75,8 +75,11 @@ class SignedVersion(Value):
 
 
 def extract_claim(memory: Memory) -> SignedClaim:
-    """Return the signed part of a memory: everything except lifecycle keys."""
-    claim = {key: value for key, value in memory.fields.items() if not is_mutable(key)}
+    """Return the signed part of a memory: its claim and what it governs."""
+    # `files` may change in place, but whoever signed a rule for a file has not signed another one.
+    claim = {
+        key: value for key, value in memory.fields.items() if key == "files" or not is_mutable(key)
+    }
     whole = json.dumps([claim, memory.body.replace("\r\n", "\n")], sort_keys=True)
     return SignedClaim(memory.id, hashlib.sha256(whole.encode()).hexdigest())
 

@@ -8,6 +8,7 @@ from memtool.memory.changes import id_from_path
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import to_text
+from memtool.memory.mentions import find_document, find_mentions
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.store.snapshot import build_problem, make_blob_hash
 from memtool.value import Value, cached_property
@@ -184,6 +185,11 @@ class Tree:
         """Return whether a memory is due for review at a second."""
         return lifecycle.is_due(record.memory, now, self.categories)
 
+    @cached_property
+    def imported_ids(self) -> frozenset[str]:
+        """The ids of the decisions that were imported from documents."""
+        return frozenset(record.id for record in self.records if find_document(record.memory))
+
     # The following return memories in any order.
 
     def alive(self, now: int) -> list[Record]:
@@ -211,8 +217,20 @@ class Tree:
         return [record for record in self.records if _mentions(record.memory, id_)]
 
     def naming_files(self, fits: Callable[[str], bool]) -> list[Record]:
-        """Return the memories that name a matching path in `files` or as a source."""
+        """Return the memories that name a matching path in `files` or as a source that is code."""
         return [record for record in self.records if any(map(fits, record.memory.named_paths()))]
+
+    def mentioning(self, path: str) -> list[Record]:
+        """Return the imported decisions whose text names a path, as `find_mentions` reads it."""
+        return self._mentions.get(path, [])
+
+    @cached_property
+    def _mentions(self) -> dict[str, list[Record]]:
+        records_by_path: dict[str, list[Record]] = {}
+        for record in self.records:
+            for path in find_mentions(record.memory):
+                records_by_path.setdefault(path, []).append(record)
+        return records_by_path
 
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
         """Yield the memories whose kind fits, newest first; each is opened only when it is due."""

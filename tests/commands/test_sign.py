@@ -103,6 +103,19 @@ def test_keys_of_the_lifecycle_are_no_part_of_it(ruled: Sandbox, keyring: Keyrin
     assert trust(ruled) == ANN
 
 
+def test_a_signature_covers_what_a_claim_governs(ruled: Sandbox, keyring: Keyring) -> None:
+    """Files may change in place, but who signed a rule for some has not signed it for others."""
+    sign(ruled, keyring, "ann")
+    assert errors(ruled) == []
+    ruled.memory("dec-redis", BODY, title="Sessions live in Redis", tags=("cache",))
+    ruled.commit()
+    assert errors(ruled) == []
+    ruled.memory("dec-redis", BODY, title="Sessions live in Redis", files=("src/session.py",))
+    ruled.write("src/session.py", "\n")
+    ruled.commit()
+    assert errors(ruled) == ["unowned"]
+
+
 def test_another_claim_is_not_signed(ruled: Sandbox, keyring: Keyring) -> None:
     """A signature over an older claim is void, as is one that was copied to another memory."""
     path = sign(ruled, keyring, "ann")

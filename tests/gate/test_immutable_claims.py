@@ -33,7 +33,6 @@ def begun(sandbox: Sandbox) -> Sandbox:
         ({"timestamp": "2026-02-22T19:34:00Z"}, "silent-edit"),
         ({"timestamp": "2026-02-21T19:33:00Z"}, "backdated"),
         ({"supersedes": ()}, "silent-edit"),
-        ({"files": ()}, "silent-edit"),
         ({"type": "semantic"}, "moved"),
     ],
 )

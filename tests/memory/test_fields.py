@@ -39,6 +39,7 @@ def test_what_may_change_is_lifecycle_governance_and_the_users_own() -> None:
         "status",
         "importance",
         "tags",
+        "files",
         "valid_through",
         "privacy",
         "checked",

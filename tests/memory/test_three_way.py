@@ -86,6 +86,13 @@ def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dic
         ),
         pytest.param({"tags": ("a",)}, {}, {"tags": ()}, {}, id="no tag is left"),
         pytest.param(
+            {},
+            {"files": ("b.py", "c.py")},
+            {"files": ("a.py", "b.py")},
+            {"files": ("a.py", "b.py", "c.py")},
+            id="files that both accepted",
+        ),
+        pytest.param(
             {"importance": "0.5"},
             {"importance": "0.6"},
             {"importance": "0.55"},

@@ -13,12 +13,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from memtool.memory.changes import Version
+
 
 def check(content: Content) -> Iterator[Problem]:
     """Yield sightings that git contradicts, and code that a range changed since it was seen."""
     touched = {version.path for step in content.steps for version in step.after} | content.new
     files = [file for file in content.files if file.path in touched and file.memory]
-    sighted = [file for file in files if file.memory and "saw" in file.memory.table("checked")]
+    # A record was checked when it was written; later `files` may change without it.
+    before = {
+        (version.id, _find_record(version)) for step in content.steps for version in step.before
+    }
+    sighted = [
+        file
+        for file in files
+        if file.memory
+        and "saw" in (checked := file.memory.table("checked"))
+        and (file.memory.id, tuple(checked.items())) not in before
+    ]
     for file in sighted:
         assert file.memory is not None
         try:
@@ -31,6 +43,11 @@ def check(content: Content) -> Iterator[Problem]:
         yield from _find_contradicted(content, sighted)
     if content.kind == "commit" and content.steps and files:
         yield from _find_drifted(content, files)
+
+
+def _find_record(version: Version) -> tuple[tuple[str, str], ...]:
+    """Return the key `checked` of a version, as items."""
+    return () if version.memory is None else tuple(version.memory.table("checked").items())
 
 
 def _find_contradicted(content: Content, files: Sequence[File]) -> Iterator[Problem]:
