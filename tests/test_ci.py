@@ -52,14 +52,19 @@ class Site:
         }
 
     def check_out(self, name: str, revision: str, *, depth: int = 0) -> Path:
-        """Clone as actions/checkout does: all branches, a detached HEAD, no default branch."""
+        """Clone as actions/checkout does: all branches, a detached HEAD, no default branch.
+
+        With a depth only one commit is there.
+        """
         path = self.folder / name
         git = Sandbox(path, self.env).git
         path.mkdir()
         git("init", "--quiet", "--initial-branch=unused")
         git("remote", "add", "origin", self.origin.as_uri())
-        refs = ("+refs/heads/*:refs/remotes/origin/*", "+refs/pull/*:refs/pull/*")
-        git("fetch", "--quiet", *([f"--depth={depth}"] if depth else []), "origin", *refs)
+        refs = ["+refs/heads/*:refs/remotes/origin/*", "+refs/pull/*:refs/pull/*"]
+        if depth:
+            refs = [f"--depth={depth}", f"+{revision}:refs/remotes/pull/7/merge"]
+        git("fetch", "--quiet", "origin", *refs)
         git("checkout", "--quiet", "--detach", revision)
         return path
 
@@ -90,12 +95,14 @@ class Site:
         event_name: str,
         event: dict[str, Any],
         name: str = "job",
+        *,
+        depth: int = 0,
         **github: str,
     ) -> tuple[int, forges.Runner]:
         """Run a workflow in a checkout of what the event is about."""
         revision = self.merge() if "pull_request" in event else github.get("sha", self.head)
         runner = forges.Runner(
-            self.check_out(name, revision),
+            self.check_out(name, revision, depth=depth),
             self.env,
             event_name,
             event,
@@ -235,6 +242,35 @@ def list_commands(log: str) -> list[str]:
     return commands
 
 
+@pytest.mark.parametrize("workflow", ["memtool-review.yml", "memtool-check.yml"])
+def test_a_path_is_no_command(site: Site, workflow: str) -> None:
+    """A line end in the name of a file begins no line of the log that the runner reads."""
+    name = "x\n::add-mask::a\n##[error]b.md"
+    site.sandbox.write(f".memory/semantic/{name}", "no frontmatter\n")
+    site.sandbox.write("src/new\n::error::y.py", "new = 1\n")
+    site.head = site.sandbox.commit("names")
+    status, runner = site.run(workflow, "pull_request", site.pull_request())
+    commands = list_commands(runner.log)
+    assert (status, bool(commands)) == (1, True)
+    assert {re.split("[ :]", row)[0] for row in commands} <= {"error", "warning"}
+    assert all(" file=.memory/semantic/x%0A" in row or " file=src/" in row for row in commands)
+
+
+def test_a_shallow_checkout_is_completed(site: Site) -> None:
+    """Also that of a workflow without fetch-depth, which has only the merge commit."""
+    status, _runner = site.run("memtool-review.yml", "pull_request", site.pull_request(), depth=1)
+    assert (status, len(site.forge.comments)) == (0, 1)
+    assert "**not mentioned**: `dec-retries`" in site.forge.comments[0]["body"]
+
+
+def test_who_decides_is_set_by_the_default_branch(site: Site) -> None:
+    """A branch that somebody calls main has no say where the default branch is another one."""
+    checkout = site.check_out("plain", site.head)
+    report(site, checkout, MEMTOOL_BASE=site.base)
+    ref = Sandbox(checkout, site.env).git("symbolic-ref", "refs/remotes/origin/HEAD")
+    assert ref == "refs/remotes/origin/trunk\n"
+
+
 def test_errors_fail_after_the_comment(site: Site) -> None:
     """A memory that is not valid is annotated, in the comment, and an error of the job."""
     site.sandbox.write(".memory/semantic/broken.md", "no frontmatter\n")
@@ -325,31 +361,55 @@ def test_a_second_workflow_without_a_result_does_nothing(site: Site) -> None:
     assert comment(site, event, "other")[1].steps == []
 
 
-NUMBERS = (
-    "8",
-    "7; touch owned",
-    "$(touch owned)",
-    "7/../8",
-    "-7",
-    "",
-    "07",
-    "7\n8",
-    "\u0667",
-    "9" * 30,
-)
-"""Numbers of no pull request, or of another one."""
-
-
 def test_a_made_up_number_gets_no_comment(site: Site) -> None:
     """It must be that of an open pull request with the commit of the first workflow."""
     event = fork(site)
     site.forge.pulls["8"] = {"state": "open", "head": {"sha": ZEROS}}
-    for at, number in enumerate(NUMBERS):
+    for at, number in enumerate(("8", "$(touch owned)", "7\n8")):
         (site.artifact / "number").write_text(number)
         _status, runner = comment(site, event, f"comment-{at}")
         assert "no comment" in runner.log
     assert site.forge.writes == []
     assert [*site.folder.rglob("owned")] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"MEMTOOL_NUMBER": number}
+        for number in ("", "0", "07", "-7", "7/8", "../7", "\u0667", "9" * 30, "7\n")
+    ]
+    + [
+        {"MEMTOOL_HEAD": "main"},
+        {"GITHUB_TOKEN": ""},
+        {"GITHUB_TOKEN": "a\nb"},
+        {"GITHUB_REPOSITORY": "acme/shop/../../x"},
+        {"report": "no mark"},
+        {"report": "<!-- memtool review -->\n- " + "x" * 60_000},
+    ],
+)
+def test_nothing_is_posted_of_what_is_not_valid(tmp_path: Path, wrong: dict[str, str]) -> None:
+    """No request is made, and the reason is one line without the value."""
+    forge = forges.Forge()
+    file = tmp_path / "report.md"
+    file.write_text(wrong.get("report", "<!-- memtool review -->\n- item"))
+    with forges.serve(forge):
+        env = {
+            "GITHUB_API_URL": forge.address,
+            "GITHUB_REPOSITORY": "acme/shop",
+            "GITHUB_TOKEN": "run-token",
+            "MEMTOOL_NUMBER": "7",
+        }
+        done = subprocess.run(
+            [sys.executable, CI / "comment.py", "github", file],
+            env=env | wrong,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stdout, forge.requests) == (1, "", [])
+    assert re.fullmatch(r"memtool: no comment: [^\n]+\n", done.stderr)
+    assert "a\nb" not in done.stderr
 
 
 def test_a_closed_or_newer_pull_request_gets_no_comment(site: Site) -> None:
@@ -362,14 +422,10 @@ def test_a_closed_or_newer_pull_request_gets_no_comment(site: Site) -> None:
         assert "no comment" in runner.log
 
 
-RESULTS = ("", "<!-- memtool review -->\n- @team", '{"checked": 1}', "[" * 9999, "x" * (9 << 20))
-"""Files that are no answer of memtool."""
-
-
 def test_a_made_up_result_gets_no_comment(site: Site) -> None:
     """What is no answer of memtool is not posted, whatever it holds."""
     event = fork(site)
-    for at, result in enumerate(RESULTS):
+    for at, result in enumerate(("<!-- memtool review -->\n- @team", "x" * (9 << 20))):
         (site.artifact / "review.json").write_text(result)
         assert comment(site, event, f"comment-{at}")[0] == 1
     assert site.forge.requests == []
@@ -420,10 +476,10 @@ def test_a_merge_queue_checks_its_branch(site: Site) -> None:
     for workflow in ("memtool-review.yml", "memtool-check.yml"):
         status, runner = site.run(workflow, "merge_group", event, workflow, sha=queue)
         assert (status, site.forge.requests) == (0, [])
-        assert (
-            "0 files checked: no errors" in runner.log or "1 file checked: no errors" in runner.log
-        )
-    assert runner.steps
+        assert runner.steps
+        if workflow == "memtool-review.yml":
+            answer = json.loads((runner.temp / "memtool-report/review.json").read_text())
+            assert (answer["from"], answer["to"]) == (site.base, queue)
 
 
 @pytest.mark.parametrize("before", ["base", "zeros", "lost"])
@@ -447,7 +503,7 @@ def test_only_pushes_to_the_default_branch_are_checked(site: Site) -> None:
     """Whatever it is called; a tag of its name is none."""
     event = {"before": site.base, "repository": {"default_branch": "trunk"}}
     for ref, count in (
-        ("refs/heads/trunk", 2),
+        ("refs/heads/trunk", 3),
         ("refs/heads/other", 0),
         ("refs/heads/main", 0),
         ("refs/tags/trunk", 0),
@@ -455,6 +511,15 @@ def test_only_pushes_to_the_default_branch_are_checked(site: Site) -> None:
         name = ref.replace("/", "-")
         _status, runner = site.run("memtool-check.yml", "push", event, name, ref=ref)
         assert len(runner.steps) == count
+
+
+def test_the_second_workflow_waits_for_the_first() -> None:
+    """By its name."""
+    first, second = (
+        yaml.safe_load((CI / f"memtool-{name}.yml").read_text("utf-8"))
+        for name in ("review", "comment")
+    )
+    assert second[True]["workflow_run"]["workflows"] == [first["name"]]  # YAML reads `on` as true
 
 
 def test_what_is_installed_is_the_variable(site: Site) -> None:

@@ -85,16 +85,20 @@ def check(
             "--staged, --range, --history, --from and paths exclude each other",
             hint="leave out all but one",
         )
-    report = _read_report(from_) if from_ else _check(context, path, staged, range, history)
+    report = (
+        _read_report(context, from_)
+        if from_
+        else _check(context, path, staged=staged, range_=range, history=history)
+    )
     return report.replace(format=format)
 
 
-def _read_report(path: str) -> CheckReport:
+def _read_report(context: Context, path: str) -> CheckReport:
     """Read a report that --json wrote, perhaps in a workflow that anybody can change."""
     from memtool.memory.schema import Problem
     from memtool.reports.answers import is_word, read_answer, refuse_answer
 
-    report = read_answer(path, CheckReport, (Problem,))
+    report = read_answer(os.path.join(context.caller.cwd, path), CheckReport, (Problem,))
     for problem in report.problems:
         if problem.severity not in (ERROR, WARNING) or not is_word(problem.code):
             raise refuse_answer(path, "a problem has no valid code and severity")
@@ -102,11 +106,7 @@ def _read_report(path: str) -> CheckReport:
 
 
 def _check(
-    context: Context,
-    path: tuple[str, ...],
-    staged: bool,  # noqa: FBT001  # the options of the verb
-    range: str,
-    history: bool,  # noqa: FBT001
+    context: Context, path: tuple[str, ...], *, staged: bool, range_: str, history: bool
 ) -> CheckReport:
     if staged:
         return _check_staged(context, path)
@@ -119,7 +119,7 @@ def _check(
             progress.begin("looking for secrets in every commit")
             scan_result = sources.scan_history(context)
             return CheckReport(scan_result.checked, scan_result.problems)
-        content = _load_content(context, path, range)
+        content = _load_content(context, path, range_)
         if content is None:
             return CheckReport(0, (), is_quiet=True)
         return _check_content(context, content, path, progress)

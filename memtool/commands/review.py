@@ -45,7 +45,7 @@ RULES = {
     STATES[0]: "the change touches a file that a decision or warning governs, and neither "
     "upholds nor corrects it",
 }
-"""The findings of a review that need somebody, and their meaning."""
+"""The findings of a review that need action, and their meaning."""
 
 
 class Governor(Value):
@@ -142,21 +142,21 @@ def review(
         memtool review --format markdown
 
     Args:
-        range: A..B, or A for A..HEAD: the changes since B left A; else since the default branch
+        range: A..B, or A for A..HEAD: changes since B left A; without it, since the default branch
         format: text, or markdown for a comment, github for annotations, sarif for code scanning
         from_: review nothing, and format the answer of --json in this file
     """
     if from_ and range:
         raise MemtoolError("--from and a range exclude each other", hint="leave out one of them")
-    answer = _read_review(from_) if from_ else _review(context, range)
+    answer = _read_review(context, from_) if from_ else _review(context, range)
     return answer.replace(format=format)
 
 
-def _read_review(path: str) -> Review:
+def _read_review(context: Context, path: str) -> Review:
     """Read a review that --json wrote, perhaps in a workflow that anybody can change."""
     from memtool.reports.answers import read_answer, refuse_answer
 
-    answer = read_answer(path, Review, (ReviewedFile, Governor))
+    answer = read_answer(os.path.join(context.caller.cwd, path), Review, (ReviewedFile, Governor))
     if not (HEX.issuperset(answer.old) and HEX.issuperset(answer.new)):
         raise refuse_answer(path, "from and to are not commits")
     if any(memory.state not in STATES for file in answer.files for memory in file.memories):

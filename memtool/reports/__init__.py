@@ -1,6 +1,6 @@
 """Reports: findings about files as text for forges and code scanners.
 
-A verb says what it found as a `Report`. A format is a module with a function `format_report`, and a
+A verb turns its result into a `Report`. A format is a module with a function `format_report` and a
 row in `FORMATS`; it knows no verb.
 """
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from memtool.reports.report import Report
 
 TEXT = "text"
-"""The format of people at a terminal, which each verb makes itself."""
+"""The format for people at a terminal, which each verb makes itself."""
 FORMATS: dict[str, str] = {
     TEXT: "",
     "markdown": "memtool.reports.markdown",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MAX_ANNOTATIONS = 10
 """GitHub shows 10 errors and 10 warnings of a step, and drops the others."""
+MAX_TITLE_CHARS = 200
 
 
 def format_report(report: Report) -> str:
@@ -37,7 +38,7 @@ def _format_command(finding: Finding, advice: str) -> str:
     properties = {
         "file": finding.path.encode(errors="backslashreplace").decode(),
         "line": str(max(finding.line, 1)),
-        "title": to_line(f"{finding.label} {finding.by}"),
+        "title": to_line(f"{finding.label} {finding.by}", MAX_TITLE_CHARS),
     }
     named = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
     message = finding.message + f" ({finding.name})" * bool(finding.name)

@@ -1,4 +1,4 @@
-"""A report: what a verb found about files, for a format to write down.
+"""A report: the findings of a verb about files, before they have a format.
 
 Labels, summaries, codes and rules are memtool's own words. All other texts may be those of a
 memory, a path or a commit, which anybody can have written: a format shows them as text, whatever
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ERROR, WARNING, SETTLED = "error", "warning", "settled"
 LEVELS = (ERROR, WARNING, SETTLED)
-"""Levels, the worst first. A settled finding needs nobody: only a comment lists it."""
+"""Levels, the worst first. A settled finding needs no action: only a comment lists it."""
 MAX_TEXT_CHARS = 1_000
 """Characters of a message or hint that a report shows."""
 
@@ -57,7 +57,7 @@ class Report(Value):
 
 
 def list_open(findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield the findings that need somebody, errors first."""
+    """Yield the findings that need action, errors first."""
     for level in (ERROR, WARNING):
         yield from (finding for finding in findings if finding.level == level)
 

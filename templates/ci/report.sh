@@ -8,9 +8,9 @@
 # HEAD. Without a base, or with zeros, which forges send for a new branch, the change is what HEAD has
 # and the default branch does not. The default branch is the one that the remote names.
 #
-# The log gets the text. DIRECTORY gets check.json and review.json, which --from formats again, such as
-# to SARIF, and report.md, which comment.py posts. The exit code is 1 if there are errors, or if `memtool config review.policy`
-# says so for decisions that are not mentioned.
+# The log gets the text. DIRECTORY gets check.json and review.json, which --from formats again, for
+# example as SARIF, and report.md, which comment.py posts. The exit code is 1 if there are errors, or
+# if the setting review.policy is fail and a decision is not mentioned.
 set -eu
 directory=${1:?the directory for the results}
 base=${MEMTOOL_BASE:-}
@@ -32,20 +32,23 @@ case $base in
 *[!0]*) ;;
 *) base= ;;
 esac
+# The default branch, from which memtool takes who may decide what. A clone of a CI does not know it.
+branch=$(git ls-remote --symref origin HEAD |
+    sed -n 's,^ref: refs/heads/\(.*\)[[:blank:]]HEAD$,\1,p')
+if [ -n "$branch" ]; then
+    git fetch --quiet origin "+refs/heads/$branch:refs/remotes/origin/$branch"
+    git symbolic-ref refs/remotes/origin/HEAD "refs/remotes/origin/$branch"
+fi
 # A forced push replaces the commit before it.
 if [ -n "$base" ] && ! git rev-parse --quiet --verify "$base^{commit}" >/dev/null; then
     git fetch --quiet origin "$base" || base=
 fi
 if [ -z "$base" ]; then
-    branch=$(git ls-remote --symref origin HEAD |
-        sed -n 's,^ref: refs/heads/\(.*\)[[:blank:]]HEAD$,\1,p')
     if [ -z "$branch" ]; then
         echo "the remote has no default branch: set MEMTOOL_BASE" >&2
         exit 2
     fi
     base=refs/remotes/origin/$branch
-    git fetch --quiet origin "+refs/heads/$branch:$base"
-    git symbolic-ref refs/remotes/origin/HEAD "$base"
 fi
 
 mkdir -p "$directory"

@@ -7,6 +7,8 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import Sandbox
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memtool.memory.schema import CODES
 from memtool.reports import format_report
@@ -59,6 +61,18 @@ def test_the_schema_refuses_what_is_wrong(schema: dict[str, Any]) -> None:
     log = json.loads(format_report(make_report(make_finding()), "sarif"))
     del log["runs"][0]["results"][0]["message"]
     assert not jsonschema.Draft4Validator(schema).is_valid(log)
+
+
+@given(st.text(), st.text(min_size=1))
+def test_any_text_and_path_is_valid(schema: dict[str, Any], text: str, path: str) -> None:
+    """Whatever a memory holds, and a file is called."""
+    log = json.loads(format_report(make_report(make_finding(text, path=path, hint=text)), "sarif"))
+    result = jsonschema.Draft4Validator(schema["definitions"]["result"] | schema_parts(schema))
+    result.validate(log["runs"][0]["results"][0])
+
+
+def schema_parts(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"definitions": schema["definitions"]}
 
 
 def test_a_result_has_its_rule_place_and_level() -> None:
