@@ -98,10 +98,10 @@ def _read_report(context: Context, path: str) -> CheckReport:
     from memtool.memory.schema import Problem
     from memtool.reports.answers import is_word, read_answer, refuse_answer
 
-    report = read_answer(os.path.join(context.caller.cwd, path), CheckReport, (Problem,))
+    report = read_answer(path, CheckReport, (Problem,), directory=context.caller.cwd, verb="check")
     for problem in report.problems:
         if problem.severity not in (ERROR, WARNING) or not is_word(problem.code):
-            raise refuse_answer(path, "a problem has no valid code and severity")
+            raise refuse_answer(path, "check", "a problem has no valid code and severity")
     return report
 
 

@@ -156,11 +156,13 @@ def _read_review(context: Context, path: str) -> Review:
     """Read a review that --json wrote, perhaps in a workflow that anybody can change."""
     from memtool.reports.answers import read_answer, refuse_answer
 
-    answer = read_answer(os.path.join(context.caller.cwd, path), Review, (ReviewedFile, Governor))
+    answer = read_answer(
+        path, Review, (ReviewedFile, Governor), directory=context.caller.cwd, verb="review"
+    )
     if not (HEX.issuperset(answer.old) and HEX.issuperset(answer.new)):
-        raise refuse_answer(path, "from and to are not commits")
+        raise refuse_answer(path, "review", "from and to are not commits")
     if any(memory.state not in STATES for file in answer.files for memory in file.memories):
-        raise refuse_answer(path, f"a state is none of {', '.join(STATES)}")
+        raise refuse_answer(path, "review", f"a state is none of {', '.join(STATES)}")
     return answer
 
 

@@ -5,6 +5,8 @@ Only the fields of the expected value are read, each of its own type; everything
 
 from __future__ import annotations
 
+import os
+
 from memtool.errors import MemtoolError
 
 TYPE_CHECKING = False
@@ -27,8 +29,12 @@ class MalformedError(Exception):
     """A part of the answer is absent, or of another type; the text names the part."""
 
 
-def read_answer(path: str, kind: type[Answer], parts: tuple[type[Value], ...]) -> Answer:
-    """Read the JSON of a value; `parts` are the classes of the values inside it.
+def read_answer(
+    path: str, kind: type[Answer], parts: tuple[type[Value], ...], *, directory: str, verb: str
+) -> Answer:
+    """Read the JSON of a value of a verb; `parts` are the classes of the values inside it.
+
+    A relative path is below the directory.
 
     Raises:
         MemtoolError: there is no such file, or it does not hold such a value.
@@ -38,28 +44,28 @@ def read_answer(path: str, kind: type[Answer], parts: tuple[type[Value], ...]) -
     from memtool.store.files import read_regular
 
     try:
-        data = read_regular(path, MAX_BYTES + 1)
+        data = read_regular(os.path.join(directory, path), MAX_BYTES + 1)
     except OSError:
         raise MemtoolError(
             f"{path} does not exist, or is not a regular file",
-            hint="write it with --json",
+            hint=f"memtool {verb} --json",
             code="no-file",
         ) from None
     if len(data) > MAX_BYTES:
-        raise refuse_answer(path, f"it has more than {MAX_BYTES >> 20} MB")
+        raise refuse_answer(path, verb, f"it has more than {MAX_BYTES >> 20} MB")
     try:
         return _build(json.loads(data), kind, {part.__name__: part for part in parts})
     except MalformedError as error:
-        raise refuse_answer(path, str(error)) from None
+        raise refuse_answer(path, verb, str(error)) from None
     except (ValueError, RecursionError):
-        raise refuse_answer(path, "it is not JSON") from None
+        raise refuse_answer(path, verb, "it is not JSON") from None
 
 
-def refuse_answer(path: str, reason: str) -> MemtoolError:
+def refuse_answer(path: str, verb: str, reason: str) -> MemtoolError:
     """Build the error for a file that is not the answer of a verb; the reason quotes none of it."""
     return MemtoolError(
-        f"{path} is not an answer of this verb with --json: {reason}",
-        hint="write it with --json",
+        f"{path} is not an answer of {verb} with --json: {reason}",
+        hint=f"memtool {verb} --json",
         code="no-answer",
     )
 

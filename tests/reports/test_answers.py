@@ -84,7 +84,7 @@ def test_an_answer_of_another_form_is_refused(
     sandbox.write("answer.json", json.dumps(change(review)))
     done = sandbox.run("review", "--from", "answer.json", "--format", "markdown")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "is not an answer of this verb" in done.stderr
+    assert "is not an answer of review" in done.stderr
     assert "</li>" not in done.stderr
 
 
