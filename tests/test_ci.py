@@ -513,6 +513,25 @@ def test_only_pushes_to_the_default_branch_are_checked(site: Site) -> None:
         assert len(runner.steps) == count
 
 
+def test_every_night_secrets_of_all_history_are_looked_for(site: Site) -> None:
+    """Also one that a later commit took out."""
+    scanner = site.folder / "bin/kingfisher"
+    scanner.write_text("#!/bin/sh\nexit 0\n")
+    scanner.chmod(0o755)
+    event = {"repository": {"default_branch": "trunk"}}
+    assert site.run("memtool-check.yml", "schedule", event, "clean")[0] == 0
+    path = site.sandbox.memory("sem-shop", "The password is demo-Shop-2026.\n", type="semantic")
+    site.sandbox.commit("leak")
+    site.sandbox.git("rm", "-q", path)
+    head = site.sandbox.commit("no leak")
+    site.sandbox.git("push", "--quiet", "origin", "more-retries")
+    status, runner = site.run("memtool-check.yml", "schedule", event, "leak", sha=head)
+    (command,) = list_commands(runner.log)
+    assert status == 1
+    assert command.startswith(f"error file={path}")
+    assert "demo-Shop" not in runner.log
+
+
 def test_the_second_workflow_waits_for_the_first() -> None:
     """By its name."""
     first, second = (
