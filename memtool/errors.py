@@ -55,6 +55,7 @@ ERROR_CODES: dict[str, str] = {
     "merging": "a merge is not finished",
     "model": "the configured language model gave an unexpected answer",
     "model-absent": "no language model is configured, or it cannot be started",
+    "no-answer": "the file is not an answer of this verb with --json",
     "no-commit": "the repository has no commit yet",
     "no-conflict": "the memories are not in an open conflict",
     "no-consent": "running a memory's command was not approved, or is not possible here",

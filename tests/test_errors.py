@@ -87,6 +87,7 @@ FILLED_IN = {
     "commands/doctor.py": {"name": "claude"},
     "commands/fleet.py": {"name": "--shards"},
     "hosts/install.py": {"verb": "install"},
+    "reports/answers.py": {"verb": "check"},
     "search/filters.py": {"name": "repo"},
 }
 """The same for single modules, by path."""

@@ -160,6 +160,10 @@ CASES: dict[str, str] = {
         check --staged
         check --range origin/main..HEAD
         check --history
+        check .memory/decision --format github
+        check .memory/decision --format markdown
+        review --format github
+        review --format markdown
         redact --dry-run
         redact CLAUDE.md --dry-run
     """,

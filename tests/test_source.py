@@ -28,7 +28,7 @@ LAYERS = (
     ("search",),
     ("inject", "authoring", "gate"),
     ("sessions",),
-    ("hosts", "upkeep", "importing", "fleet", "demo"),
+    ("hosts", "upkeep", "importing", "fleet", "demo", "reports"),
     ("commands",),
     ("calls",),
     INTERFACES,
@@ -58,7 +58,7 @@ POSIX_ONLY = {
     "import pwd": "memtool.hosts.install",
 }
 """What only POSIX has, and the one module that may name it."""
-LEAVES = ("importing", "upkeep", "hosts", "fleet", "mcp", "web")
+LEAVES = ("importing", "upkeep", "hosts", "fleet", "reports", "mcp", "web")
 """Features: only verbs use them, so that each can go with its verbs and its rows in tables."""
 IMPURE = {
     "os",

@@ -37,6 +37,7 @@ METAVARS = {
     "files": "PATH",
     "floor": "MEASURE=X",
     "for_": "NAME",
+    "from_": "FILE",
     "into": "PATH",
     "key": "FILE",
     "keep": "ID|newer|both",

@@ -8,18 +8,21 @@ import time
 
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
+from memtool.reports import FORMATS, TEXT, format_report
 from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Annotated
 
     from memtool.gate.content import Content
     from memtool.memory.schema import Problem
+    from memtool.reports.report import Report
     from memtool.store.context import Context
     from memtool.store.progress import Progress
 
-ERROR = "error"
+ERROR, WARNING = "error", "warning"
 SLOW_S = 0.4
 """Seconds of CPU above which a staged check has probably read a large tree without an index."""
 _WITHOUT_WORK_TREE = "memtool check --range A..B, or memtool check --history"
@@ -36,6 +39,7 @@ class CheckReport(Value):
     checked: int
     problems: tuple[Problem, ...]
     is_quiet: bool = False
+    format: str = TEXT
 
     @property
     def exit_code(self) -> int:
@@ -44,7 +48,13 @@ class CheckReport(Value):
 
 
 def check(
-    context: Context, *path: str, staged: bool = False, range: str = "", history: bool = False
+    context: Context,
+    *path: str,
+    staged: bool = False,
+    range: str = "",
+    history: bool = False,
+    format: Annotated[str, FORMATS] = TEXT,
+    from_: str = "",
 ) -> CheckReport:
     """Check that memories are valid, free of secrets, and changed only where allowed.
 
@@ -59,18 +69,45 @@ def check(
     Example:
         memtool check
         memtool check --range origin/main..HEAD
+        memtool check --range origin/main..HEAD --format github
 
     Args:
         path: only these files and directories
         staged: check what is staged
         range: check the commits A..B, or A...B
         history: look for secrets in every commit
+        format: text, or markdown for a comment, github for annotations, sarif for code scanning
+        from_: check nothing, and format the answer of --json in this file
     """
-    if sum((staged, bool(range), history)) > 1 or (path and (range or history)):
+    sources = (staged, bool(range), history, bool(from_))
+    if sum(sources) > 1 or (path and any(sources[1:])):
         raise MemtoolError(
-            "--staged, --range, --history and paths exclude each other",
+            "--staged, --range, --history, --from and paths exclude each other",
             hint="leave out all but one",
         )
+    report = (
+        _read_report(context, from_)
+        if from_
+        else _check(context, path, staged=staged, range_=range, history=history)
+    )
+    return report.replace(format=format)
+
+
+def _read_report(context: Context, path: str) -> CheckReport:
+    """Read a report that --json wrote, perhaps in a workflow that anybody can change."""
+    from memtool.memory.schema import Problem
+    from memtool.reports.answers import is_word, read_answer, refuse_answer
+
+    report = read_answer(path, CheckReport, (Problem,), directory=context.caller.cwd, verb="check")
+    for problem in report.problems:
+        if problem.severity not in (ERROR, WARNING) or not is_word(problem.code):
+            raise refuse_answer(path, "check", "a problem has no valid code and severity")
+    return report
+
+
+def _check(
+    context: Context, path: tuple[str, ...], *, staged: bool, range_: str, history: bool
+) -> CheckReport:
     if staged:
         return _check_staged(context, path)
     from memtool.store.progress import Progress
@@ -82,7 +119,7 @@ def check(
             progress.begin("looking for secrets in every commit")
             scan_result = sources.scan_history(context)
             return CheckReport(scan_result.checked, scan_result.problems)
-        content = _load_content(context, path, range)
+        content = _load_content(context, path, range_)
         if content is None:
             return CheckReport(0, (), is_quiet=True)
         return _check_content(context, content, path, progress)
@@ -251,27 +288,68 @@ def render(report: CheckReport, layout: Layout) -> str:
 
     A fork is a problem of each of its sides, and shown once.
     """
+    if report.format != TEXT:
+        return format_report(_build_report(report, layout), report.format)
     rows = []
+    problems = _list_shown(report)
+    for problem in problems:
+        mark = "" if problem.severity == ERROR else "warning: "
+        message = layout.shorten(problem.message)
+        rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{message}")
+        hints = filter(None, problem.hint.split("\n"))
+        rows += [f"  hint: {layout.shorten(line)}" for line in hints]
+    if not rows and report.is_quiet:
+        return ""
+    return "\n".join([*rows, _format_counts(report, problems)])
+
+
+def _list_shown(report: CheckReport) -> list[Problem]:
+    """Return the problems, errors first, and each fork once."""
     forks = {problem.message: problem for problem in reversed(report.problems)}
     problems = [
         problem
         for problem in report.problems
         if problem.code != "fork" or problem is forks[problem.message]
     ]
-    for problem in sorted(problems, key=lambda problem: problem.severity != ERROR):
-        mark = "" if problem.severity == ERROR else "warning: "
-        message = layout.shorten(problem.message)
-        rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{message}")
-        hints = filter(None, problem.hint.split("\n"))
-        rows += [f"  hint: {layout.shorten(line)}" for line in hints]
+    return sorted(problems, key=lambda problem: problem.severity != ERROR)
+
+
+def _format_counts(report: CheckReport, problems: list[Problem]) -> str:
     errors = sum(problem.severity == ERROR for problem in problems)
     warnings = len(problems) - errors
-    if not rows and report.is_quiet:
-        return ""
     counts = [format_count(errors, "error") if errors else "no errors"]
     counts += [format_count(warnings, "warning")] * bool(warnings)
-    files = format_count(report.checked, "file")
-    return "\n".join([*rows, f"{files} checked: {', '.join(counts)}"])
+    return f"{format_count(report.checked, 'file')} checked: {', '.join(counts)}"
+
+
+def _build_report(report: CheckReport, layout: Layout) -> Report:
+    """Return the problems for a format of other programs."""
+    from memtool.memory.schema import CODES
+    from memtool.reports.report import Finding, Report
+
+    problems = _list_shown(report)
+    codes = {
+        problem.code: "a problem that this version of memtool does not know" for problem in problems
+    }
+    return Report(
+        verb="check",
+        title="Problems in the memories" if problems else "The memories are valid",
+        summary=_format_counts(report, problems),
+        rules={**codes, **CODES},
+        findings=tuple(
+            Finding(
+                code=problem.code,
+                level=problem.severity,
+                label=f"{problem.severity}: {problem.code}",
+                message=layout.shorten(problem.message),
+                path=problem.path,
+                line=problem.line,
+                id=problem.id,
+                hint=layout.shorten(problem.hint),
+            )
+            for problem in problems
+        ),
+    )
 
 
 def _load_content(context: Context, path: tuple[str, ...], range_: str) -> Content | None:

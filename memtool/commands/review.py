@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Annotated
 from urllib.parse import unquote
 
 from memtool.commands._layout import Layout, shorten_commit
@@ -16,6 +17,8 @@ from memtool.memory.schema import parse_source
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.memory.visibility import is_alive
 from memtool.redaction.mask import Mask
+from memtool.reports import FORMATS, TEXT, format_report
+from memtool.reports.report import ERROR, SETTLED, WARNING, Finding, Report
 from memtool.search import picks
 from memtool.search.features import NO_MOVES, Moves
 from memtool.search.scope import build_drift_witness
@@ -25,14 +28,24 @@ from memtool.store.files import matches_or_contains
 from memtool.store.git import GitError
 from memtool.store.history import UpholdingCommit, list_upholding_commits
 from memtool.store.messages import UPHOLDS
+from memtool.store.provenance import resolve_trusted
 from memtool.store.tree import Record, Tree
-from memtool.value import Value, first_few, format_count
+from memtool.value import HEX, Value, first_few, format_count, split_batches
 
 REFERENCE_KEYS = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
 """Keys by which a new memory refers to another without replacing it."""
 STATES = ("unmentioned", "superseded", "upheld", "referenced")
 MAX_NAMED_FILES = 5
 """Files in the heading of those that the same memories govern."""
+MAX_PATCHED_FILES = 200
+"""Files of one call of git that looks for their first changed lines."""
+BROKEN = "broken"
+RULES = {
+    BROKEN: "the change removes a file, name or lines that a memory cites",
+    STATES[0]: "the change touches a file that a decision or warning governs, and neither "
+    "upholds nor corrects it",
+}
+"""The findings of a review that need action, and their meaning."""
 
 
 class Governor(Value):
@@ -74,11 +87,15 @@ class Rule(Value):
 
 
 class ReviewedFile(Value):
-    """A file that the change touches; `old_path` differs from `path` if it was renamed."""
+    """A file that the change touches; `old_path` differs from `path` if it was renamed.
+
+    `line` is the first changed line of the new file; 0 if it has none, as in a removed file.
+    """
 
     path: str
     old_path: str
     memories: tuple[Governor, ...]
+    line: int = 0
 
 
 class Review(Value):
@@ -88,6 +105,7 @@ class Review(Value):
     path, and `unmentioned` counts decisions.
     """
 
+    json_fields = "old new policy touched files unmentioned"
     json_names = (("old", "from"), ("new", "to"))
 
     old: str
@@ -96,6 +114,7 @@ class Review(Value):
     touched: int
     files: tuple[ReviewedFile, ...]
     unmentioned: int
+    format: str = TEXT
 
     @property
     def exit_code(self) -> int:
@@ -103,7 +122,13 @@ class Review(Value):
         return int(self.policy == "fail" and self.unmentioned > 0)
 
 
-def review(context: Context, range: str) -> Review:
+def review(
+    context: Context,
+    range: str = "",
+    *,
+    format: Annotated[str, FORMATS] = TEXT,
+    from_: str = "",
+) -> Review:
     """Show which decisions and warnings govern a change, and if it mentions them.
 
         upheld          a commit has the trailer Upholds: ID
@@ -114,10 +139,34 @@ def review(context: Context, range: str) -> Review:
 
     Example:
         memtool review origin/main..HEAD
+        memtool review --format markdown
 
     Args:
-        range: A..B, or A for A..HEAD: the changes since B left A
+        range: A..B, or A for A..HEAD: changes since B left A; without it, since the default branch
+        format: text, or markdown for a comment, github for annotations, sarif for code scanning
+        from_: review nothing, and format the answer of --json in this file
     """
+    if from_ and range:
+        raise MemtoolError("--from and a range exclude each other", hint="leave out one of them")
+    answer = _read_review(context, from_) if from_ else _review(context, range)
+    return answer.replace(format=format)
+
+
+def _read_review(context: Context, path: str) -> Review:
+    """Read a review that --json wrote, perhaps in a workflow that anybody can change."""
+    from memtool.reports.answers import read_answer, refuse_answer
+
+    answer = read_answer(
+        path, Review, (ReviewedFile, Governor), directory=context.caller.cwd, verb="review"
+    )
+    if not (HEX.issuperset(answer.old) and HEX.issuperset(answer.new)):
+        raise refuse_answer(path, "review", "from and to are not commits")
+    if any(memory.state not in STATES for file in answer.files for memory in file.memories):
+        raise refuse_answer(path, "review", f"a state is none of {', '.join(STATES)}")
+    return answer
+
+
+def _review(context: Context, range: str) -> Review:
     target, base, new = _parse_range(context, range)
     files = dict(_list_touched_files(context, base, new))
     governing = index.open_catalog(context, target)
@@ -137,14 +186,16 @@ def review(context: Context, range: str) -> Review:
     rows = {rule.record.id for file_rules in by_file.values() for rule in file_rules}
     states = _judge_states(context, governing, base, new, rows) if rows else {}
     broken = _find_broken(context, base, new, rows) if rows else {}
+    governed = [path for path in sorted(files) if by_file[path]]
+    lines = _find_first_lines(context, base, new, {path: files[path] for path in governed})
     touched = tuple(
         ReviewedFile(
             path,
             files[path],
             tuple(_build_governor(rule, states, broken, context) for rule in by_file[path]),
+            lines.get(path, 0),
         )
-        for path in sorted(files)
-        if by_file[path]
+        for path in governed
     )
     return Review(
         old=base,
@@ -161,27 +212,91 @@ def render(review: Review, layout: Layout) -> str:
 
     Files that the same memories govern share a heading.
     """
+    if review.format != TEXT:
+        return format_report(_build_report(review, layout), review.format)
     governors = {memory.id: memory for file in review.files for memory in file.memories}
     ends = f"{shorten_commit(review.old)}..{shorten_commit(review.new)}"
-    touched = f"{format_count(review.touched, 'file')} changed"
-    governing = format_count(len(governors), "memory", "memories")
-    governed = "" if len(review.files) == review.touched else f"{len(review.files):,} of them "
-    rows = [f"{ends}: {touched}, {governed}governed by {governing}"]
-    if not review.files:
-        rows = [f"{ends}: {touched}, none of them governed by a memory"]
+    rows = [f"{ends}: {_format_counts(review)}"]
     for states, files in _group_files(review.files).items():
         rows += [_name_files(files), *_format_governors(states, layout)]
     unmentioned = sorted(id_ for id_ in governors if governors[id_].state == STATES[0])
     if unmentioned:
-        first = layout.short(unmentioned[0])
         count = len(unmentioned)
         are, them = ("1 is", "it") if count == 1 else (f"{count:,} are", "them")
-        rows += [
-            f"{are} not mentioned. If your change keeps {them}, say so; if not, correct {them}:",
-            f'  git commit --amend --trailer "{UPHOLDS}: {first}"',
-            f"  memtool supersede {first} TITLE",
-        ]
+        rows.append(
+            f"{are} not mentioned. If your change keeps {them}, say so; if not, correct {them}:"
+        )
+        rows += [f"  {command}" for command in _list_answers(layout.short(unmentioned[0]))]
     return "\n".join(rows)
+
+
+def _format_counts(review: Review) -> str:
+    touched = f"{format_count(review.touched, 'file')} changed"
+    if not review.files:
+        return f"{touched}, none of them governed by a memory"
+    ids = {memory.id for file in review.files for memory in file.memories}
+    governed = "" if len(review.files) == review.touched else f"{len(review.files):,} of them "
+    return f"{touched}, {governed}governed by {format_count(len(ids), 'memory', 'memories')}"
+
+
+def _list_answers(short_id: str) -> tuple[str, str]:
+    """Return the command that upholds a memory, and the one that corrects it."""
+    return (
+        f'git commit --amend --trailer "{UPHOLDS}: {short_id}"',
+        f"memtool supersede {short_id} TITLE",
+    )
+
+
+def _build_report(review: Review, layout: Layout) -> Report:
+    """Return the governing memories for a format of other programs, unmentioned ones first."""
+    findings = [
+        finding
+        for file in review.files
+        for memory in file.memories
+        for finding in _build_findings(file, memory, review.policy, layout)
+    ]
+    counts = _format_counts(review)
+    if review.unmentioned:
+        is_single = review.unmentioned == 1
+        counts += f"; {'1 is' if is_single else f'{review.unmentioned:,} are'} not mentioned"
+    return Report(
+        verb="review",
+        title="Decisions that govern this change",
+        summary=counts,
+        rules=RULES,
+        findings=tuple(sorted(findings, key=lambda row: (row.level, row.code, row.id, row.path))),
+        advice="If the change keeps a decision, say so in a commit message, as `Upholds: ID`; "
+        "if not, correct it with `memtool supersede ID TITLE`.",
+    )
+
+
+def _build_findings(
+    file: ReviewedFile, memory: Governor, policy: str, layout: Layout
+) -> Iterator[Finding]:
+    """Yield a finding about the state of a memory, and one about what the change breaks of it."""
+    is_open = memory.state == STATES[0]
+    level = SETTLED
+    if is_open:
+        level = ERROR if policy == "fail" else WARNING
+    finding = Finding(
+        code=memory.state,
+        level=level,
+        label="not mentioned" if is_open else f"{memory.state} by",
+        message=memory.title,
+        path=file.path,
+        line=file.line,
+        id=memory.id,
+        name=layout.short(memory.id),
+        by="" if is_open else _describe_state(memory, layout).partition(" by ")[2],
+    )
+    yield finding
+    if memory.breaks:
+        yield finding.replace(
+            code=BROKEN,
+            level=WARNING,
+            label="breaks it:",
+            by=layout.shorten(memory.breaks),
+        )
 
 
 def _group_files(
@@ -343,6 +458,15 @@ def _parse_range(context: Context, range_: str) -> tuple[str, str, str]:
     """Return the commits A, the merge base of A and B, and B."""
     git = context.repository.git
     start_name, _dots, end_name = range_.partition("..")
+    if not range_:
+        start_name = resolve_trusted(
+            context.repository, context.project.trust_settings.text("trust.ref")
+        )
+        if not start_name:
+            raise MemtoolError(
+                "a review needs a range: the default branch is not here",
+                hint="memtool review A..B\ngit remote set-head origin --auto",
+            )
     target, new = (
         git.resolve(start_name or "HEAD"),
         git.resolve(end_name.removeprefix(".") or "HEAD"),
@@ -357,6 +481,47 @@ def _parse_range(context: Context, range_: str) -> tuple[str, str, str]:
             hint="git fetch --unshallow" if shallow else "git merge-base A B",
             code="unrelated",
         ) from None
+
+
+def _find_first_lines(
+    context: Context, old: str, new: str, old_paths: Mapping[str, str]
+) -> dict[str, int]:
+    """Return the first changed line of files between two commits; `old_paths` are by new path."""
+    lines = {}
+    for batch in split_batches(old_paths.items(), max_items=MAX_PATCHED_FILES):
+        patch = context.repository.git.run(
+            "diff-tree",
+            "-r",
+            "-M",
+            "--patch",
+            "--unified=0",
+            "--no-color",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            old,
+            new,
+            "--",
+            *sorted({path for pair in batch for path in pair}),
+            settings={"core.quotePath": "false"},
+        )
+        path = None
+        for row in patch.split(b"\n"):
+            # A line of a file begins with `+`, `-` or a backslash, and comes after the first `@@`.
+            if row.startswith(b"diff --git "):
+                path = ""
+            elif path == "" and row.startswith(b"+++ b/"):
+                path = os.fsdecode(row[6:].removesuffix(b"\t"))
+            elif path and row.startswith(b"@@ "):
+                lines[path] = max(_parse_hunk_start(row), 1)
+                path = None
+    return lines
+
+
+def _parse_hunk_start(row: bytes) -> int:
+    """Return the first line of the new side of `@@ -1,2 +3,4 @@`."""
+    return int(row.partition(b" +")[2].partition(b" @@")[0].partition(b",")[0])
 
 
 def _list_touched_files(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:

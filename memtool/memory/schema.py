@@ -82,6 +82,7 @@ CODES: dict[str, str] = {
     "stale-block": "the block in a file such as AGENTS.md is out of date",
     "edited-block": "the block in a file such as AGENTS.md was edited by hand",
     "broken-block": "the marks around the block in a file such as AGENTS.md are not one pair",
+    "unfinished-commit": "a commit was killed, and git's index only intends to hold the file",
     "newer-format": "this version of memtool does not know the format of the memories",
     "unreachable": "a golden query expects a memory that is not found, such as a superseded one",
 }

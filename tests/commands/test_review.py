@@ -71,6 +71,7 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
                     "was": "",
                 }
             ],
+            "line": 21,
         }
     ]
 
@@ -322,3 +323,73 @@ def test_a_memory_is_there_once_with_its_strongest_way() -> None:
         ("dec-b", "files"),
     ]
     assert rules["none"] == ()
+
+
+def test_the_first_changed_line_is_that_of_the_new_file(base: Sandbox) -> None:
+    """An annotation is at a line of the change, also in a renamed file; 0 in a removed one."""
+    base.write("src/b.py", "b = 1\n" * 9)
+    base.write("src/c d\u00fc.py", "c = 1\n" * 9)
+    base.commit()
+    base.git("branch", "start")
+    base.write("src/a.py", "a = 1\n" * 12 + "++ b/src/b.py\n@@ -1 +1 @@\n" + "a = 1\n" * 8)
+    base.git("mv", "src/c d\u00fc.py", "src/d d\u00fc.py")
+    base.write("src/d d\u00fc.py", "c = 1\n" * 8 + "d = 1\n")
+    base.git("rm", "-q", "src/b.py")
+    base.write("src/new.py", "new = 1\n")
+    base.commit()
+    report = review(base.context(), "start..HEAD")
+    assert {file.path: file.line for file in report.files} == {
+        "src/a.py": 13,
+        "src/b.py": 0,
+        "src/d d\u00fc.py": 9,
+        "src/new.py": 1,
+    }
+
+
+def test_without_a_range_the_change_is_what_the_default_branch_lacks(base: Sandbox) -> None:
+    """The default branch is the one that the remote names, whatever its name."""
+    with pytest.raises(MemtoolError, match="needs a range"):
+        review(base.context(), "")
+    base.git("update-ref", "refs/remotes/origin/trunk", "main")
+    base.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    base.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    change(base)
+    report = review(base.context())
+    assert report.old == base.git("rev-parse", "main").strip()
+    assert states(report) == {"dec-a": "unmentioned"}
+
+
+def test_a_format_has_what_is_not_mentioned_and_what_is_broken(base: Sandbox) -> None:
+    """Open findings come first; in annotations those that the change answers are left out."""
+    base.write("src/gone.py", "def release():\n    return 1\n")
+    base.memory("dec-b", files=("src/a.py",))
+    base.memory("dec-c", source=("file:src/gone.py",), files=("src/gone.py",))
+    base.commit()
+    base.git("branch", "-f", "main")
+    base.git("rm", "-q", "src/gone.py")
+    change(base, "Change\n\nUpholds: dec-b\nUpholds: dec-c")
+    text = base.run("review", "main..HEAD", "--format", "markdown").stdout
+    items = [line.strip() for line in text.split("\n") if line.startswith("- ")]
+    assert [item.partition("`")[0].strip() for item in items] == [
+        "- **breaks it:**",
+        "- **not mentioned**:",
+        "- **upheld by**",
+        "- **upheld by**",
+    ]
+    assert "`dec-a` `Title of dec-a`" in text
+    assert text.startswith("<!-- memtool review -->\n### Decisions that govern this change\n")
+    rows = base.run("review", "main..HEAD", "--format", "github").stdout.splitlines()
+    assert len(rows) == 4
+    assert rows[1].startswith("::warning file=src/a.py,line=21,title=not mentioned::Title of dec-a")
+    assert "dec-b" not in "".join(rows)
+
+
+def test_a_policy_of_failing_makes_an_annotation_an_error(base: Sandbox) -> None:
+    """The level is that of the exit code."""
+    base.write(".memory/config.toml", '[review]\npolicy = "fail"\n')
+    base.commit()
+    base.git("branch", "-f", "main")
+    change(base)
+    done = base.run("review", "main..HEAD", "--format", "github")
+    assert done.returncode == 1
+    assert done.stdout.startswith("::error file=src/a.py,line=21,")
