@@ -1,8 +1,9 @@
-"""What a commit message says beyond its change: a decision, a revert, a break, or a choice.
+"""What a commit message says beyond its change: a decision, a revert, a break, or what is meant so.
 
-A message gives at most one statement. The words are those of `data/commit_words.tsv`. A choice and
-its reason count only in one sentence: of sentences with one of them, less than half told a reviewer
-anything that outlives the change.
+A message gives at most one statement, by the words of `data/commit_words.tsv`. Most sentences that
+say why, or what was used instead of what, end with the change: less than half of them told a
+reviewer anything. So a choice counts only if its sentence says that it is deliberate, and then why;
+and a revert only if it says what was wrong.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MIN_WORDS, MAX_WORDS = 12, 70
 """Words of a sentence that states a choice: a shorter one lacks a part, a longer one is a list."""
 MIN_CHARS = 30
 """Characters of a sentence in a script without spaces."""
-MIN_REASON_WORDS = 6
+MIN_REASON_WORDS = 10
 """Words of the reason for a revert: fewer only repeat the subject."""
 MAX_CODE_MARKS = 8
 """Back-ticks of a sentence; one with more describes code line by line."""
@@ -53,12 +54,11 @@ class Undoing(Value):
 
 def _compile(kind: str) -> re.Pattern[str]:
     """Compile a pattern of all words of a kind; words with spaces around them are matched whole."""
-    words = sorted(tables.group_rows("importing/commit_words")[kind], key=lambda word: -len(word))
-    parts = [
-        rf"(?<![\w-]){re.escape(word)}(?![\w-])" if _has_spaces(word) else re.escape(word)
-        for word in words
-    ]
-    return re.compile("|".join(parts), re.IGNORECASE)
+    parts = []
+    for word in _WORDS[kind]:
+        part = rf"(?<![\w-]){re.escape(word)}(?![\w/-])" if _has_spaces(word) else re.escape(word)
+        parts.append(part if word != word.lower() else f"(?i:{part})")
+    return re.compile("|".join(parts))
 
 
 def _has_spaces(text: str) -> bool:
@@ -66,8 +66,14 @@ def _has_spaces(text: str) -> bool:
     return all(ord(char) < 0x2E80 for char in text)
 
 
-_CHOICE, _OPTION, _ACTOR = _compile("choice"), _compile("option"), _compile("actor")
-_CAUSE, _MINOR, _TRAILER_WORD = _compile("cause"), _compile("minor"), _compile("trailer")
+_WORDS = tables.group_rows("importing/commit_words")
+_INTENT, _CAUSE, _RULE = _compile("intent"), _compile("cause"), _compile("rule")
+_REMARK, _MINOR, _ACCIDENT = _compile("remark"), _compile("minor"), _compile("accident")
+_HARM, _TRAILER = _compile("harm"), _compile("trailer")
+_SINCE = re.compile(
+    r"\bsince(?= (?:then|day|version|commit|v?\d|[0-9a-f]{7}))|\bever since", re.IGNORECASE
+)
+"""A time and no cause."""
 _PREFIX = re.compile(r"[\w./-]{1,40}(?:\([^()]{1,60}\))?!?: +|\[[^\]]{1,40}\] *")
 _NUMBER = re.compile(r" *\((?:#|!)\d+\)$")
 _FIX = re.compile(r"(?:\w+: )?fix(?:e[sd])?\b", re.IGNORECASE)
@@ -81,6 +87,8 @@ _UNDONE = re.compile(
 _REPEATS = re.compile(
     r"(?:this |partial )?(?:partially )?revert|[a-z]+(?:\([^()]*\))?!?: ", re.IGNORECASE
 )
+_BARE = re.compile(r"This reverts commits? [0-9a-f]{7,64}(?:\.|$)", re.IGNORECASE)
+_QUOTE = re.compile(r'".*"')
 _IDS = re.compile(r"\b[0-9a-f]{7,64}\b")
 _BREAK = re.compile(r"BREAKING[ -]CHANGES?: *(.*)")
 _OWN = re.compile(r"^(?:Memory-[A-Z][a-z]+|Maintain|Purges): ", re.MULTILINE)
@@ -107,11 +115,12 @@ def read_statement(message: str) -> Statement | None:
     title = _clean_title(subject)
     if not title:
         return None
+    is_minor = bool(_MINOR.search(subject)) or not body.startswith("\n")
     for kind, text in (
         (TRAILER, _find_trailer(body)),
-        (REVERT, _find_revert_reason(subject, body)),
+        (REVERT, "" if is_minor else _find_revert_reason(subject, body)),
         (BREAK, _find_break(body)),
-        (CHOICE, "" if _REVERT.match(subject) else _find_choice(body)),
+        (CHOICE, "" if is_minor or _REVERT.match(subject) else _find_choice(body)),
     ):
         if text:
             weight = WEIGHTS[kind] - (kind == CHOICE and bool(_FIX.match(subject)))
@@ -155,7 +164,7 @@ def _clean_text(text: str) -> str:
 
 def _find_trailer(body: str) -> str:
     """Return the text of the last trailer that states a decision, and of its reason."""
-    values = dict(_list_fields(body, _TRAILER_WORD))
+    values = dict(_list_fields(body, _TRAILER))
     text = " ".join(value if value[-1] in ".!?。" else f"{value}." for value in values.values())
     return _clean_text(text)
 
@@ -196,24 +205,27 @@ def _find_break(body: str) -> str:
                 parts.append(_BULLET.sub("", next_line))
         text = _clean_text(" ".join(parts))
         plain_words = [word for word in text.split() if word.strip(".,:;()").isalpha()]
-        return text if len(plain_words) >= MIN_WORDS else ""
+        return text if len(plain_words) >= MIN_WORDS and _RULE.search(text) else ""
     return ""
 
 
 def _find_revert_reason(subject: str, body: str) -> str:
-    """Return why something was reverted; empty if this is no revert, or gives no reason."""
-    if find_undoing(f"{subject}\n{body}") is None:
+    """Return what was wrong with what a commit reverts; empty if it does not tell."""
+    if find_undoing(f"{subject}\n{body}") is None or _ACCIDENT.search(body):
         return ""
     sentences: list[str] = []
     for paragraph in _list_paragraphs(body):
         for sentence in _END.split(paragraph):
-            is_repeated = _REPEATS.match(sentence) and not _CAUSE.search(sentence)
-            is_cut = sentence.endswith(":") or len(sentence.split()) < MIN_REASON_WORDS
-            if not (is_repeated or is_cut):
-                sentences.append(sentence)
+            told = _BARE.sub("", sentence).strip()
+            is_repeated = _REPEATS.match(told) and not _HARM.search(_QUOTE.sub("", told))
+            if told and not (is_repeated or told.endswith(":") or told.strip(".") in subject):
+                sentences.append(told)
         if sentences:
             break
-    return _fit(sentences)
+    text = _fit(sentences)
+    is_harm = _HARM.search(f"{_QUOTE.sub('', subject)} {text}")
+    is_telling = is_harm and len(text.split()) >= MIN_REASON_WORDS
+    return text if is_telling and not _MINOR.search(text) else ""
 
 
 def _fit(sentences: list[str]) -> str:
@@ -231,24 +243,25 @@ def _find_choice(body: str) -> str:
     """Return the first sentence that states both a choice and its reason; empty if none does."""
     for paragraph in _list_paragraphs(body):
         for sentence in _END.split(paragraph):
-            words = len(sentence.split())
-            is_long = words >= MIN_WORDS or (
-                not _has_spaces(sentence) and len(sentence) >= MIN_CHARS
-            )
-            if (
-                is_long
-                and words <= MAX_WORDS
-                and sentence.count("`") <= MAX_CODE_MARKS
-                and not sentence.endswith(":")
-                and not _MINOR.search(sentence)
-                and _CAUSE.search(sentence)
-                and (
-                    _CHOICE.search(sentence)
-                    or (_OPTION.search(sentence) and _ACTOR.search(sentence))
-                )
-            ):
+            if _is_single(sentence) and _states_choice(sentence):
                 return _clean_text(sentence)
     return ""
+
+
+def _is_single(sentence: str) -> bool:
+    """Return whether a sentence is long enough for two things, and no list, code or lead."""
+    words = len(sentence.split())
+    is_long = words >= MIN_WORDS or (not _has_spaces(sentence) and len(sentence) >= MIN_CHARS)
+    is_short = words <= MAX_WORDS and sentence.count("`") <= MAX_CODE_MARKS
+    return is_long and is_short and not sentence.endswith(":")
+
+
+def _states_choice(sentence: str) -> bool:
+    """Return whether a sentence states a choice, then its reason, about something that lasts."""
+    intent = _INTENT.search(sentence)
+    if intent is None or _MINOR.search(sentence) or _REMARK.search(sentence):
+        return False
+    return bool(_CAUSE.search(_SINCE.sub("", sentence[intent.end() :])))
 
 
 def _list_paragraphs(body: str) -> Iterator[str]:
