@@ -6,7 +6,7 @@ from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.importing import history
 from memtool.sessions import findings, model, store
-from memtool.value import Value
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def import_git(
     """Offer what commit messages state as findings that wait for a reviewer.
 
     Offered:
-        decisions   the trailers Decision: and Rationale:
-        reverts     with the reason that they give
-        choices     a sentence with a choice and its reason (rather than, deliberately; because)
-        breaks      what BREAKING CHANGE: says, if it says enough
+        decisions  the trailers Decision: and Rationale:
+        reverts    those that say what was wrong
+        choices    a sentence that says what is deliberate, and why
+        breaks     what holds after a BREAKING CHANGE:, if it says enough
 
-    Nothing becomes a memory: memtool promote --list git shows the findings, and a person promotes
+    Nothing becomes a memory: memtool promote git --list shows the findings, and a person promotes
     or dismisses each. What was offered once is never offered again. Merges, and commits that were
     reverted later, are left out.
 
@@ -95,7 +95,9 @@ def import_git(
     ever = findings.read_all_ever(sessions, findings.HISTORY)
     before = findings.read_all_learned(sessions, sessions.heads()[0])
     before = before.replace(findings=tuple(ever.values()))
-    done = history.find_findings(repository, ids, per_thousand, before, sessions.allowed)
+    done = history.find_findings(
+        repository, ids, per_thousand, before, sessions.allowed, context.directory
+    )
     if not dry_run and done.findings:
         findings.offer(sessions, done.findings)
     return HistoryResult(
@@ -163,7 +165,7 @@ def _format(result: HistoryResult, layout: Layout) -> Iterator[str]:
         yield f"{margin}{row.kind}, {shorten_commit(row.commit)}, {row.date[:10]}"
     hidden = len(result.findings) - MAX_SHOWN
     if hidden > 0:
-        yield f"and {hidden:,} more: memtool promote --list {SOURCE}"
+        yield f"and {hidden:,} more: memtool promote {SOURCE} --list"
     yield from layout.wrap(_count(result))
     if result.findings and not result.dry_run:
         first = short[result.findings[0].id]
@@ -175,7 +177,8 @@ def _format(result: HistoryResult, layout: Layout) -> Iterator[str]:
 
 def _count(result: HistoryResult) -> str:
     new = "new" if result.dry_run else "offered"
-    counts = [f"{result.commit_count:,} commits: {len(result.findings):,} {new}"]
+    commits = format_count(result.commit_count, "commit")
+    counts = [f"{commits}: {len(result.findings):,} {new}"]
     counts += [f"{result.known_count:,} known"] * bool(result.known_count)
     counts += [f"{result.secret_count:,} left out with a secret"] * bool(result.secret_count)
     counts += [f"{result.further_count:,} beyond the limit"] * bool(result.further_count)

@@ -353,10 +353,11 @@ class GroundFinder:
         return self.finding_grounds(record, grounds)
 
     def finding_grounds(self, record: Record, grounds: list[Ground]) -> tuple[Ground, ...]:
-        """Insert the findings that became a memory between it and what proves them."""
+        """Insert the findings that became a memory between it and their messages."""
         grouped: list[Ground] = []
         for finding in self.learned.get(record.id, ()):
-            behind = tuple(ground for ground in grounds if ground.source in finding.sources)
+            texts = [f"session:{finding.session}#{number}" for number in finding.messages]
+            behind = tuple(ground for ground in grounds if ground.source in texts)
             if behind:
                 grouped.append(
                     Ground(

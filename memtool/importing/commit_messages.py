@@ -1,7 +1,7 @@
 """What a commit message says beyond its change: a decision, a revert, a break, or what is meant so.
 
 A message gives at most one statement, by the words of `data/commit_words.tsv`. Most sentences that
-say why, or what was used instead of what, end with the change: less than half of them told a
+say why, or what was used instead of what, end with the change: less than half of them reason a
 reviewer anything. So a choice counts only if its sentence says that it is deliberate, and then why;
 and a revert only if it says what was wrong.
 """
@@ -76,7 +76,6 @@ _SINCE = re.compile(
 """A time and no cause."""
 _PREFIX = re.compile(r"[\w./-]{1,40}(?:\([^()]{1,60}\))?!?: +|\[[^\]]{1,40}\] *")
 _NUMBER = re.compile(r" *\((?:#|!)\d+\)$")
-_FIX = re.compile(r"(?:\w+: )?fix(?:e[sd])?\b", re.IGNORECASE)
 _REVERT = re.compile(
     r"(?:[\w./-]{1,40}(?:\([^()]{1,60}\))?!?: +)?(?:revert(?:s|ed)?\b|reapply \")", re.IGNORECASE
 )
@@ -110,22 +109,28 @@ def read_statement(message: str) -> Statement | None:
     A commit of memtool itself states nothing: its memories do.
     """
     subject, body = _split(message)
-    if _OWN.search(body):
-        return None
+    kind, text = _find_statement(subject, body)
     title = _clean_title(subject)
-    if not title:
+    if not (text and title) or _OWN.search(body):
         return None
-    is_minor = bool(_MINOR.search(subject)) or not body.startswith("\n")
-    for kind, text in (
-        (TRAILER, _find_trailer(body)),
-        (REVERT, "" if is_minor else _find_revert_reason(subject, body)),
-        (BREAK, _find_break(body)),
-        (CHOICE, "" if is_minor or _REVERT.match(subject) else _find_choice(body)),
-    ):
-        if text:
-            weight = WEIGHTS[kind] - (kind == CHOICE and bool(_FIX.match(subject)))
-            return Statement(kind, title, text, weight)
-    return None
+    return Statement(kind, title, text, WEIGHTS[kind])
+
+
+def _find_statement(subject: str, body: str) -> tuple[str, str]:
+    """Return kind and text of the first statement; an empty text if there is none."""
+    text = _find_trailer(body)
+    if text:
+        return TRAILER, text
+    # Without an empty line below, the first line is no subject.
+    is_formed = body.startswith("\n")
+    text = _find_revert_reason(subject, body) if is_formed else ""
+    if text and not _MINOR.search(subject):
+        return REVERT, text
+    text = _find_break(body)
+    if text:
+        return BREAK, text
+    text = _find_choice(body) if is_formed and not _REVERT.match(subject) else ""
+    return CHOICE, "" if text and _MINOR.search(subject) else text
 
 
 def find_undoing(message: str) -> Undoing | None:
@@ -164,6 +169,8 @@ def _clean_text(text: str) -> str:
 
 def _find_trailer(body: str) -> str:
     """Return the text of the last trailer that states a decision, and of its reason."""
+    if not any(f"{word}:" in body for word in _WORDS["trailer"]):
+        return ""
     values = dict(_list_fields(body, _TRAILER))
     text = " ".join(value if value[-1] in ".!?。" else f"{value}." for value in values.values())
     return _clean_text(text)
@@ -189,6 +196,8 @@ def _list_fields(body: str, key: re.Pattern[str]) -> Iterator[tuple[str, str]]:
 
 def _find_break(body: str) -> str:
     """Return the text after BREAKING CHANGE, up to an empty line."""
+    if "BREAKING" not in body:
+        return ""
     lines = iter(body.split("\n"))
     for line in lines:
         match = _BREAK.match(line)
@@ -216,10 +225,10 @@ def _find_revert_reason(subject: str, body: str) -> str:
     sentences: list[str] = []
     for paragraph in _list_paragraphs(body):
         for sentence in _END.split(paragraph):
-            told = _BARE.sub("", sentence).strip()
-            is_repeated = _REPEATS.match(told) and not _HARM.search(_QUOTE.sub("", told))
-            if told and not (is_repeated or told.endswith(":") or told.strip(".") in subject):
-                sentences.append(told)
+            reason = _BARE.sub("", sentence).strip()
+            is_repeated = _REPEATS.match(reason) and not _HARM.search(_QUOTE.sub("", reason))
+            if reason and not (is_repeated or reason.endswith(":") or reason.strip(".") in subject):
+                sentences.append(reason)
         if sentences:
             break
     text = _fit(sentences)
@@ -241,9 +250,12 @@ def _fit(sentences: list[str]) -> str:
 
 def _find_choice(body: str) -> str:
     """Return the first sentence that states both a choice and its reason; empty if none does."""
+    lowered = " ".join(body.lower().split())
+    if not any(word in lowered for word in _WORDS["intent"]):
+        return ""
     for paragraph in _list_paragraphs(body):
         for sentence in _END.split(paragraph):
-            if _is_single(sentence) and _states_choice(sentence):
+            if _states_choice(sentence) and _is_single(sentence):
                 return _clean_text(sentence)
     return ""
 

@@ -140,11 +140,12 @@ def find_findings(
     per_thousand: int,
     before: LearnedFindings,
     allowed: Allowlist,
+    directory: str,
 ) -> HistoryFindings:
     """Return what commits offer that was not offered before: the weightiest, then the newest.
 
     `before` are all findings that this history ever gave, which count against the limit, and all
-    dismissals.
+    dismissals. Memories, which are in `directory`, are not among the files of a finding.
 
     Raises:
         MemtoolError: git fails.
@@ -164,7 +165,9 @@ def find_findings(
         if len(best) > room:
             heapq.heappop(best)
     best.sort(reverse=True)
-    made = _make_findings(repository, [(commit, statement) for *_rank, commit, statement in best])
+    statements = [(commit, statement) for *_rank, commit, statement in best]
+    files = _list_files(repository, [commit.id for commit, _statement in statements], directory)
+    made = [_make_finding(*pair, files.get(pair[0].id, ())) for pair in statements]
     texts = {text for finding in made for text in findings.list_texts(finding)}
     clean = clean_texts(texts, allowed)
     safe = [
@@ -177,32 +180,28 @@ def find_findings(
     )
 
 
-def _make_findings(
-    repository: Repository, statements: Sequence[tuple[CommitText, Statement]]
-) -> list[Finding]:
-    files = _list_files(repository, [commit.id for commit, _statement in statements])
-    return [
-        Finding(
-            id=make_finding_id(findings.HISTORY, statement.text),
-            session=findings.HISTORY,
-            content=statement.text,
-            title=statement.title,
-            category="decision",
-            confidence="medium",
-            importance=round(IMPORTANCE * statement.weight, 2),
-            messages=(),
-            files=files.get(commit.id, ()),
-            fields=(
-                ("commit", commit.id),
-                ("kind", statement.kind),
-                ("said", timestamps.render(commit.second)),
-            ),
-        )
-        for commit, statement in statements
-    ]
+def _make_finding(commit: CommitText, statement: Statement, files: tuple[str, ...]) -> Finding:
+    return Finding(
+        id=make_finding_id(findings.HISTORY, statement.text),
+        session=findings.HISTORY,
+        content=statement.text,
+        title=statement.title,
+        category="decision",
+        confidence="medium",
+        importance=round(IMPORTANCE * statement.weight, 2),
+        messages=(),
+        files=files,
+        fields=(
+            ("commit", commit.id),
+            ("kind", statement.kind),
+            ("said", timestamps.render(commit.second)),
+        ),
+    )
 
 
-def _list_files(repository: Repository, ids: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _list_files(
+    repository: Repository, ids: Sequence[str], directory: str
+) -> dict[str, tuple[str, ...]]:
     """Return the files of each commit; none for a boundary of a shallow clone, or without trees."""
     cut = repository.shallow_commits()
     wanted = [id_ for id_ in ids if id_ not in cut]
@@ -215,7 +214,8 @@ def _list_files(repository: Repository, ids: Sequence[str]) -> dict[str, tuple[s
             )
             changed: dict[str, list[str]] = {}
             for id_, change in rows:
-                changed.setdefault(id_.strip(), []).append(change.path)
+                if not change.path.startswith(f"{directory}/"):
+                    changed.setdefault(id_.strip(), []).append(change.path)
         except MemtoolError:  # a partial clone may lack trees
             continue
         files |= {
