@@ -1,7 +1,7 @@
 """What a commit message says beyond its change: a decision, a revert, a break, or what is meant so.
 
 A message gives at most one statement, by the words of `data/commit_words.tsv`. Most sentences that
-say why, or what was used instead of what, end with the change: less than half of them reason a
+say why, or what was used instead of what, end with the change: less than half of them told a
 reviewer anything. So a choice counts only if its sentence says that it is deliberate, and then why;
 and a revert only if it says what was wrong.
 """

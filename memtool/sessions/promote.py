@@ -565,7 +565,7 @@ def commit(context: Context, made: Sequence[PromotedMemory]) -> str | None:
     """Commit the new memories alone, in one commit. Raises MemtoolError if git refuses."""
     ids = sorted({promoted.id for promoted in made})
     paths = sorted({promoted.path for promoted in made})
-    what = ids[0] if len(ids) == 1 else f"{len(ids)} findings"
+    what = ids[0] if len(ids) == 1 else f"{len(ids)} findings of sessions"
     trailers = {MEMORY_ID: ", ".join(ids)}
     older = sorted({id_ for promoted in made for id_ in promoted.supersedes})
     if older:
