@@ -33,6 +33,7 @@ from memtool.commands import fleet_similar as _fleet_similar
 from memtool.commands import forget as _forget
 from memtool.commands import hook as _hook
 from memtool.commands import import_ as _import
+from memtool.commands import import_git as _import_git
 from memtool.commands import init as _init
 from memtool.commands import inject as _inject
 from memtool.commands import install as _install
@@ -154,6 +155,7 @@ class Project(Context):
     maintain = _maintain.maintain
     digest = _digest.digest
     import_ = _import.import_
+    import_git = _import_git.import_git
     migrate = _import.migrate
     export = _import.export
     publish = _publish.publish

@@ -79,6 +79,8 @@ def parse(args: list[str]) -> Call | HelpPage:
             name, after = f"{name} {action}", flags + action_words
         else:
             name = next(verb.name for verb in VERBS if verb.name.startswith(f"{name} "))
+    elif f"{name} {after[0] if after else ''}" in BY_NAME:  # a verb that also takes arguments
+        name, after = f"{name} {after[0]}", after[1:]
     verb = _find_verb(name)
     face = read_interface(verb, with_texts=False)
     return _parse_call(face, before + after) or HelpPage("help", verb)
@@ -102,7 +104,8 @@ def _find_help_page(words: list[str]) -> HelpPage:
     """Return the page for the words after `memtool help`; memtool's own if there are none."""
     if words[:1] == [ALL]:
         return HelpPage("help", is_all=True)
-    name = " ".join(words[:2]) if words[:1] and words[0] in ACTIONS else "".join(words[:1])
+    is_action = bool(words) and (words[0] in ACTIONS or " ".join(words[:2]) in BY_NAME)
+    name = " ".join(words[:2] if is_action else words[:1])
     if not name:
         return HelpPage("help")
     if name in ACTIONS:

@@ -141,6 +141,11 @@ class _CompletionRequest:
                 name = rows[0].name
             else:
                 name, arguments_before = f"{name} {arguments_before[0]}", arguments_before[1:]
+        elif arguments_before and f"{name} {arguments_before[0]}" in BY_NAME:
+            name, arguments_before = f"{name} {arguments_before[0]}", arguments_before[1:]
+        elif not arguments_before:
+            rows = [verb for verb in VERBS if verb.name.startswith(f"{name} ")]
+            actions = [Completion(verb.name.partition(" ")[2], verb.summary) for verb in rows]
         if name not in BY_NAME:
             return ()
         return [

@@ -42,6 +42,7 @@ VERBS: tuple[Verb, ...] = (
         "import_",
         is_daily=True,
     ),
+    Verb("import git", "setup", "offer what commit messages state as findings", "import_git"),
     Verb("config", "setup", "show or change settings"),
     Verb("auto", "setup", "switch capturing and promoting of sessions on or off", "config"),
     Verb("alias", "setup", "manage words that mean the same in a search"),
@@ -141,8 +142,8 @@ BY_NAME: dict[str, Verb] = {verb.name: verb for verb in VERBS}
 
 def names() -> dict[str, tuple[str, str]]:
     """Return the group and summary of each verb, by the first word of its name, in table order."""
-    summaries = {}
+    summaries: dict[str, tuple[str, str]] = {}
     for verb in VERBS:
         first = verb.name.partition(" ")[0]
-        summaries[first] = verb.group, ACTIONS.get(first, verb.summary)
+        summaries.setdefault(first, (verb.group, ACTIONS.get(first, verb.summary)))
     return summaries

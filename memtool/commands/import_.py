@@ -247,6 +247,7 @@ def import_(
         json, jsonl   lists and exports of other tools; --map FIELD=JSON.PATH
         other tools   mcp-memory, mem0, beads, claude-mem, basic-memory, memory-bank, serena: the
                       store of that tool
+        git           no memories but findings of commit messages: memtool import git --help
 
     A record that cannot be taken over is reported, such as one with a secret, and the others are
     written. A repeated import adds what is new; a record that changed supersedes its memory.

@@ -1,4 +1,4 @@
-"""`memtool promote`: findings of sessions as memories."""
+"""`memtool promote`: findings of sessions and of the history as memories."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from memtool.authoring import write
-from memtool.commands._layout import Layout
+from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.memory.changes import id_from_path
 from memtool.sessions import consent, findings, manager, model, store
@@ -27,6 +27,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.authoring.write import Repeats
 
+GIT = "git"
+"""Instead of a session: the findings of commits."""
 MAX_MEMORIES_PER_RUN = 100
 """Memories of one run: a person would not read more."""
 
@@ -49,6 +51,9 @@ class FindingRow(Value):
     files: tuple[str, ...]
     tags: tuple[str, ...]
     dismissed: bool = False
+    title: str = ""
+    commit: str = ""
+    """The commit that states it; empty if it is from a session."""
 
 
 class PromoteResult(Value):
@@ -88,7 +93,8 @@ def promote(
 
     A finding needs 4 points (conservative), 3 (balanced) or 2 (aggressive), and some length. If a
     memory says it already, that memory gains importance instead. A dismissed finding is never
-    proposed again in this clone.
+    proposed again in this clone. What memtool import git found has no points: only --finding
+    promotes it.
 
     Example:
         memtool promote --list
@@ -96,7 +102,7 @@ def promote(
         memtool promote --dismiss f-3f2a --reason "it held for that day only"
 
     Args:
-        session: only findings of this session, by id or its beginning
+        session: only findings of this session, by id or its beginning; git: of commits
         list: list the findings and their points, promote nothing
         finding: promote this one, whatever its points; may be repeated
         dismiss: never propose this one again; may be repeated
@@ -225,10 +231,13 @@ def _read_findings(
     heads, failures = sessions.heads()
     context.notes.extend(f"passed over: {reason}" for reason in failures)
     is_lesson = session.startswith("f-")
-    ids = [head.id for head in heads]
-    if session and not is_lesson:
+    ids = [] if session == GIT else [head.id for head in heads]
+    if session and not is_lesson and session != GIT:
         ids = [sessions.head(sessions.find(session)).id]
     read = findings.learn_all(context, sessions, ids, is_kept=is_kept, with_model=with_model)
+    if is_lesson or session in ("", GIT):
+        offered = findings.read_learned(sessions, findings.HISTORY).findings
+        read |= {finding.id: finding for finding in offered}
     if is_lesson:
         is_known = any(id_.startswith(session) for id_ in read)
         raise MemtoolError(
@@ -374,7 +383,7 @@ def render(result: PromoteResult, layout: Layout) -> str:
     if result.is_list:
         return "\n".join(_format_lessons(result.findings, layout))
     contents = {row.id: row.content for row in result.findings}
-    short = shorten_finding_ids([row.id for row in result.findings])
+    short = model.shorten_ids([row.id for row in result.findings])
     for memory in result.memories:
         if result.dry_run:
             what = "would be a new candidate" if memory.is_new else "would strengthen"
@@ -400,20 +409,9 @@ SIGNAL_WORDS = {
 """Each reason to promote a finding, as the list shows it."""
 
 
-def shorten_finding_ids(ids: Sequence[str]) -> dict[str, str]:
-    """Return the shortest unique beginning of each id, of at least four digits after `f-`."""
-    short = {}
-    for id_ in ids:
-        length = len("f-") + 4
-        while length < len(id_) and any(o != id_ and o.startswith(id_[:length]) for o in ids):
-            length += 1
-        short[id_] = id_[:length]
-    return short
-
-
 def _format_lessons(rows: Sequence[FindingRow], layout: Layout) -> Iterator[str]:
     """Yield the lessons that can be promoted, then those that cannot, each text once."""
-    short = shorten_finding_ids([row.id for row in rows])
+    short = model.shorten_ids([row.id for row in rows])
     groups: dict[tuple[str, str], list[FindingRow]] = {}
     for row in rows:
         groups.setdefault((row.content, row.why), []).append(row)
@@ -443,14 +441,18 @@ def _format_lesson(
     first = rows[0]
     label = f"{short[first.id]}  "
     margin = " " * len(label)
-    for number, line in enumerate(layout.wrap(first.content, margin)):
+    text = f"{first.title}: {first.content}" if first.commit else first.content
+    for number, line in enumerate(layout.wrap(text, margin)):
         yield label + line.lstrip() if not number else line
-    named = [SIGNAL_WORDS.get(name, name) for name in first.signals]
-    points = format_count(first.points, "point")
-    evidence = f"{first.category}, {points}: {', '.join(named) or 'no evidence yet'}"
-    yield from layout.wrap(evidence, margin)
-    where = [f"{row.session}#{','.join(map(str, row.messages))}" for row in rows]
-    yield from layout.wrap(", ".join(where), margin)
+    if first.commit:
+        yield from layout.wrap(f"{first.category}, commit {shorten_commit(first.commit)}", margin)
+    else:
+        named = [SIGNAL_WORDS.get(name, name) for name in first.signals]
+        points = format_count(first.points, "point")
+        evidence = f"{first.category}, {points}: {', '.join(named) or 'no evidence yet'}"
+        yield from layout.wrap(evidence, margin)
+        where = [f"{row.session}#{','.join(map(str, row.messages))}" for row in rows]
+        yield from layout.wrap(", ".join(where), margin)
     if first.why:
         yield from layout.wrap(layout.shorten(first.why), margin)
 
@@ -505,7 +507,7 @@ def _build_row(judged: JudgedFinding, memory: PromotedMemory | None = None) -> F
         category=finding.category,
         points=judged.points,
         signals=judged.signals,
-        session=finding.session,
+        session="" if finding.field("commit") else finding.session,
         promoted=bool(judged.memory or memory),
         why=why,
         memory=judged.memory or (memory.id if memory else ""),
@@ -515,4 +517,6 @@ def _build_row(judged: JudgedFinding, memory: PromotedMemory | None = None) -> F
         files=finding.files,
         tags=finding.tags,
         dismissed=bool(judged.dismissals),
+        title=finding.title,
+        commit=finding.field("commit"),
     )

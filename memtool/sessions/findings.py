@@ -5,6 +5,9 @@ journal only grows: the last row of a finding counts, and a finding that later m
 is withdrawn by a row of its own. Everything is derived from the messages, so a lost journal costs
 only a model's wording. Dismissals by a person are rows of the same journal, and are deleted with
 the session.
+
+Findings of the repository's own history are in a journal beside the sessions. No message proves
+them, so they are offered once, and only a person promotes them.
 """
 
 from __future__ import annotations
@@ -38,6 +41,9 @@ REREAD_DIVISOR = 20
 """A session is read again once one part in this many is new."""
 MAX_FINDINGS = 10_000
 """Maximum findings read from one session."""
+HISTORY = "git history"
+"""What findings of commits have for a session; no session can be called so."""
+HISTORY_FINDINGS = "history.jsonl"
 REOPENED = "reopened"
 """Key of a row that takes back a dismissal; its value is the finding's id."""
 
@@ -84,22 +90,39 @@ class LearnedFindings(Value):
         )
 
 
+def find_journal(sessions: Sessions, id: str) -> str:
+    """Return the path of a session's findings, or of those of the history. Raises MemtoolError."""
+    if id == HISTORY:
+        return os.path.join(sessions.directory, HISTORY_FINDINGS)
+    return sessions.path(id, FINDINGS)
+
+
 def read_learned(sessions: Sessions, id: str) -> LearnedFindings:
     """Return the stored findings of a session. Raises MemtoolError if they cannot be read."""
-    rows, _torn = journal.read(sessions.path(id, FINDINGS))
+    rows, _torn = journal.read(find_journal(sessions, id))
     return _parse_learned(rows, id)
 
 
 def read_all_learned(sessions: Sessions, heads: Iterable[Session]) -> LearnedFindings:
-    """Return all findings and dismissals of sessions; sessions that cannot be read are skipped."""
+    """Return all findings and dismissals of sessions and of the history.
+
+    What cannot be read is skipped.
+    """
     findings_by_id: dict[str, Finding] = {}
     gone: list[Dismissal] = []
-    for head in heads:
+    for id_ in (HISTORY, *(head.id for head in heads)):
         with suppress(MemtoolError):
-            learned_here = read_learned(sessions, head.id)
+            learned_here = read_learned(sessions, id_)
             findings_by_id |= {each.id: each for each in learned_here.findings}
             gone += learned_here.dismissals
     return LearnedFindings(tuple(findings_by_id.values()), dismissals=tuple(gone))
+
+
+def offer(sessions: Sessions, findings: Iterable[Finding]) -> None:
+    """Add findings of the history, all or none. Raises MemtoolError if they cannot be written."""
+    with journal.explain_errors(sessions.directory, "written"):
+        os.makedirs(sessions.directory, mode=journal.FOLDER_MODE, exist_ok=True)
+    journal.append(find_journal(sessions, HISTORY), [finding.plain() for finding in findings])
 
 
 def dismiss(sessions: Sessions, findings: Iterable[Finding], reason: str, moment: int) -> None:
@@ -112,19 +135,19 @@ def dismiss(sessions: Sessions, findings: Iterable[Finding], reason: str, moment
         row = Dismissal(
             finding.id, compute_fingerprint(finding.content), finding.session, reason, moment
         )
-        journal.append(sessions.path(finding.session, FINDINGS), [row.plain()])
+        journal.append(find_journal(sessions, finding.session), [row.plain()])
 
 
 def reopen(sessions: Sessions, dismissals: Iterable[Dismissal]) -> None:
     """Take back dismissals. Raises MemtoolError if a journal cannot be written."""
     for dismissal in dismissals:
         row = {REOPENED: dismissal.dismissed, "session": dismissal.session}
-        journal.append(sessions.path(dismissal.session, FINDINGS), [row])
+        journal.append(find_journal(sessions, dismissal.session), [row])
 
 
 def read_all_ever(sessions: Sessions, id: str) -> dict[str, Finding]:
     """Return all findings a session ever had, including withdrawn ones. Raises MemtoolError."""
-    rows, _torn = journal.read(sessions.path(id, FINDINGS))
+    rows, _torn = journal.read(find_journal(sessions, id))
     return {finding.id: finding for finding in map(read_finding, rows) if finding is not None}
 
 
@@ -167,12 +190,12 @@ def learn(
         if finding.category in (sessions.categories or {finding.category})
     }
     clean = clean_texts(
-        {text for finding in made.values() for text in _list_texts(finding)}, sessions.allowed
+        {text for finding in made.values() for text in list_texts(finding)}, sessions.allowed
     )
     made = {
         id_: finding
         for id_, finding in made.items()
-        if all(clean[t] == t for t in _list_texts(finding))
+        if all(clean[t] == t for t in list_texts(finding))
     }
     if not is_kept:
         rows = [finding.plain() for finding in before.findings]
@@ -269,7 +292,7 @@ def _parse_learned(rows: Iterable[Mapping[str, Any]], id: str) -> LearnedFinding
     )
 
 
-def _list_texts(finding: Finding) -> tuple[str, ...]:
+def list_texts(finding: Finding) -> tuple[str, ...]:
     """Return all texts of a finding, to be checked for secrets."""
     return (
         finding.content,

@@ -14,7 +14,7 @@ from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeVar
 
     V = TypeVar("V", bound=Value)
@@ -227,7 +227,7 @@ class Finding(Value):
     `messages` are the numbers of the session's messages that support it, in order. `importance` is
     0 to 1. `signals` are names of `SIGNALS`. `fields` are pairs of name and text: `agent` (who
     worked), `said` (time of the last message), and for an error `command`, `failure`, `changes`,
-    `fix` and `error_signature`.
+    `fix` and `error_signature`. A finding of the history has no messages, but `commit` and `kind`.
     """
 
     id: str
@@ -249,6 +249,14 @@ class Finding(Value):
         """Return one of `fields`, empty if absent."""
         return dict(self.fields).get(name, "")
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The commit that states it, or the messages, as sources of a memory."""
+        commit = self.field("commit")
+        if commit:
+            return (f"commit:{commit}",)
+        return tuple(f"session:{self.session}#{number}" for number in self.messages)
+
     def plain(self) -> dict[str, Any]:
         """Return the finding as a JSON row."""
         return super().plain() | {"fields": dict(self.fields)}
@@ -268,6 +276,17 @@ def compute_fingerprint(content: str) -> str:
 def _normalize(content: str) -> str:
     """Remove what does not change a statement's meaning: case, white space, the final mark."""
     return " ".join(content.lower().split()).rstrip(".!")
+
+
+def shorten_ids(ids: Sequence[str]) -> dict[str, str]:
+    """Return the shortest unique beginning of each id of a finding, of at least four digits."""
+    short = {}
+    for id_ in ids:
+        length = len("f-") + 4
+        while length < len(id_) and any(o != id_ and o.startswith(id_[:length]) for o in ids):
+            length += 1
+        short[id_] = id_[:length]
+    return short
 
 
 def read_finding(row: Mapping[str, Any]) -> Finding | None:
@@ -335,8 +354,11 @@ def count_points(signals: Iterable[str]) -> int:
 def find_shortfall(finding: Finding, points: int, preset: PromotionPreset) -> str:
     """Explain what a finding lacks for a preset; empty if nothing.
 
-    A statement with the signal `INTENT` or `PIN` lacks nothing, however short it is.
+    A statement with the signal `INTENT` or `PIN` lacks nothing, however short it is. A finding of
+    the history always lacks a person who promotes it.
     """
+    if finding.field("commit"):
+        return "waits for a person"
     if PIN in finding.signals or INTENT in finding.signals:
         return ""
     if points < preset.points:

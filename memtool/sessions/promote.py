@@ -189,14 +189,16 @@ def judge(
     """
     learned = findings.read_all_learned(sessions, heads)
     all_ = {finding.id: finding for finding in learned.findings} | dict(read)
-    support = count_supports(list(all_.values()), heads)
+    # A commit is no witness of what sessions taught, and needs none.
+    taught = [finding for finding in all_.values() if not finding.field("commit")]
+    support = count_supports(taught, heads)
     before = PromotionHistory(context, sessions, learned)
     by_id = {head.id: head for head in heads}
     judged = []
     for finding in read.values():
         is_chosen = finding.id in chosen
         meant = finding.replace(signals=(*finding.signals, model.INTENT)) if is_chosen else finding
-        signals = model.collect_signals(meant, *support[finding.id])
+        signals = model.collect_signals(meant, *support.get(finding.id, (1, 1)))
         total = model.count_points(signals)
         lack = "" if is_chosen else model.find_shortfall(finding, total, preset)
         judged.append(
@@ -276,11 +278,9 @@ class PromotionHistory:
         """Return the id of the memory with a finding's sources and title or failure, else empty."""
         failure = " ".join(_to_one_line(finding.field("error_signature")).split())
         for record in self.fixes.get(failure, ()):
-            if set(_list_sources(finding)).issubset(record.memory.items("source")):
+            if set(finding.sources).issubset(record.memory.items("source")):
                 return record.id
-        successors = {
-            self.by_source.get((source, finding.title), "") for source in _list_sources(finding)
-        }
+        successors = {self.by_source.get((source, finding.title), "") for source in finding.sources}
         return successors.pop() if len(successors) == 1 else ""
 
     def _is_deleted(self, id_: str) -> bool:
@@ -458,10 +458,10 @@ def _find_same_failure(context: Context, finding: Finding) -> tuple[Record | Non
 
 
 def build_memory(context: Context, judged: JudgedFinding) -> Memory:
-    """Build the candidate that a finding becomes, with the supporting messages as sources.
+    """Build the candidate that a finding becomes, with its messages or commit as sources.
 
-    It is dated to the last message, so that it stays older than any decision made after that. If
-    its time would already be over, its time starts now.
+    It is dated to the last message or the commit, so that it stays older than any decision made
+    after that. If its time would already be over, its time starts now.
     """
     finding, head = judged.finding, judged.head
     top = context.repository.top
@@ -491,13 +491,13 @@ def build_memory(context: Context, judged: JudgedFinding) -> Memory:
             "category": finding.category,
             "status": "candidate",
             "confidence": finding.confidence,
-            "source": _list_sources(finding),
+            "source": finding.sources,
             "tags": finding.tags,
             "files": tuple(files),
             "importance": f"{finding.importance:g}",
             "error_signature": _to_one_line(finding.field("error_signature")),
             "agent": _to_one_line(finding.field("agent") or (head.agent if head else "")),
-            "session": finding.session,
+            "session": "" if finding.session == findings.HISTORY else finding.session,
         },
         extra=(),
     )
@@ -509,10 +509,6 @@ def build_memory(context: Context, judged: JudgedFinding) -> Memory:
     ):
         made = made.with_fields(checked={"at": timestamps.render(context.clock.now), "by": BY})
     return made
-
-
-def _list_sources(finding: Finding) -> tuple[str, ...]:
-    return tuple(f"session:{finding.session}#{number}" for number in finding.messages)
 
 
 def _to_one_line(text: str) -> str:

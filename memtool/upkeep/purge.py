@@ -13,6 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.gate.checks.lineage import PURGES_VARIABLE
 from memtool.memory import memory, timestamps
 from memtool.search.levels import find_digests_in_use
+from memtool.sessions import findings as session_findings
 from memtool.sessions import journal, promote
 from memtool.sessions import store as session_store
 from memtool.store.commits import commit_files, discard
@@ -149,7 +150,7 @@ def collect_findings(context: Context, ids: Collection[str]) -> dict[str, list[s
     findings: dict[str, list[str]] = {}
     try:
         sessions = session_store.open_sessions(context)
-        there = set(sessions.ids())
+        there = {*sessions.ids(), session_findings.HISTORY}
         for row in promote.read_promotions(sessions):
             if row.memory in ids and row.session in there:
                 findings.setdefault(row.session, []).append(row.finding)
@@ -164,10 +165,11 @@ def withdraw(context: Context, findings: Mapping[str, Sequence[str]]) -> None:
     for session, names in findings.items():
         try:
             rows = [{"withdrawn": name} for name in names]
-            journal.append(sessions.path(session, session_store.FINDINGS), rows)
+            journal.append(session_findings.find_journal(sessions, session), rows)
         except MemtoolError as error:
             context.notes.append(f"the lessons of {session} stay: {error.message}")
             continue
-        context.notes.append(
-            f"{session}, private to this clone, still has the messages that they are from"
-        )
+        if session != session_findings.HISTORY:
+            context.notes.append(
+                f"{session}, private to this clone, still has the messages that they are from"
+            )
