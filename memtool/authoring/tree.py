@@ -101,7 +101,7 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
                 written.append(path)
     done = None
     if commit and planned and not dry_run:
-        done = commit_files(context, list(planned), "memory: begin", {})
+        done = commit_files(context, list(planned), "begin", {})
     return InitResult(chosen, tuple(planned), done, dry_run)
 
 

@@ -29,10 +29,10 @@ from memtool.redaction.mask import Mask
 from memtool.search import contradictions
 from memtool.store import config as config_file
 from memtool.store import files, sightings, toml, usage_log
-from memtool.store.commits import commit_files, update_index_to_head
+from memtool.store.commits import commit_files, find_remedy, update_index_to_head
 from memtool.store.config import Scalar
 from memtool.store.context import Context
-from memtool.store.messages import MEMORY_ID, PROPOSES, REASON, SUPERSEDES
+from memtool.store.messages import MEMORY_ID, PROPOSES, REASON, SUPERSEDES, name_memories
 from memtool.store.provenance import resolve_trusted
 from memtool.store.snapshot import make_blob_hash
 from memtool.store.tree import Record, Tree
@@ -233,7 +233,7 @@ def write_new(
             trailers[REASON] = reason
         verb = "supersede" if memory.replaces else "propose" if memory.proposes else "add"
         paths = [path, *find_never_committed(context, memory.supersedes)]
-        done = commit_files(context, paths, commit_subject(verb, memory), trailers)
+        done = commit_files(context, paths, summarize(verb, memory), trailers)
     return WriteResult(memory.id, path, done, data.decode(), dry_run)
 
 
@@ -419,22 +419,20 @@ def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
 def _commit_together(context: Context, judged: Sequence[Record]) -> str | None:
     """Commit new memories; if that is refused, remove their files again."""
     paths = [record.path for record in judged]
-    trailers = {MEMORY_ID: ", ".join(record.id for record in judged)}
+    trailers = {MEMORY_ID: name_memories([record.id for record in judged])}
     older = [id_ for record in judged for id_ in record.memory.replaces]
     if older:
         trailers[SUPERSEDES] = ", ".join(dict.fromkeys(older))
-    line = (
-        commit_subject("add", judged[0].memory)
-        if len(judged) == 1
-        else f"memory: add {len(judged)}"
-    )
+    line = summarize("add", judged[0].memory) if len(judged) == 1 else f"add {len(judged)}"
     try:
         return commit_files(context, paths, line, trailers)
     except MemtoolError as error:
         if error.code != "index-behind":  # then the commit exists
             remaining = files.undo_create(context.repository.top, paths)
             error.message = f"none of {len(paths)} is written: {error.message.partition(': ')[2]}"
-            error.hint = "fix the error of git, then write them again"
+            remedy = find_remedy(error)
+            again = "then write them again"
+            error.hint = f"{remedy}\n{again}" if remedy else f"fix the error of git, {again}"
             if remaining:
                 error.message = error.message.replace("none", f"none but {', '.join(remaining)}", 1)
         raise
@@ -570,7 +568,7 @@ def change(
     done = None
     if commit and not dry_run and (new or is_dirty(repository, record.path)):
         all_trailers = {MEMORY_ID: record.id, **(trailers or {})} | ({REASON: why} if why else {})
-        done = _commit_change(context, record.path, commit_subject(verb, memory), all_trailers)
+        done = _commit_change(context, record.path, summarize(verb, memory), all_trailers)
     return ChangeResult(record.id, record.path, done, shown, dry_run)
 
 
@@ -670,7 +668,7 @@ def edit_file(
             files.replace(repository.top, path, after, expected=before)
     done = None
     if commit and not dry_run and (changed or is_dirty(repository, path)):
-        done = commit_files(context, [path], line[:72], {})
+        done = commit_files(context, [path], line, {})
     return EditedFile(after, changed, done)
 
 
@@ -695,7 +693,7 @@ def set_option(
         config_file.parse(after, path)
         return after
 
-    return edit_file(context, path, edit, f"memory: set {key}", commit=commit, dry_run=dry_run)
+    return edit_file(context, path, edit, f"set {key}", commit=commit, dry_run=dry_run)
 
 
 def quote_memory(memory: Memory) -> str:
@@ -706,13 +704,10 @@ def quote_memory(memory: Memory) -> str:
     return f'"{redact(memory.title, find(memory.title))}" ({memory.id})'
 
 
-def commit_subject(verb: str, memory: Memory) -> str:
-    """Return the subject of a commit: at most 72 characters, cut between words.
-
-    Secrets in an old title are redacted.
-    """
-    line = redact(f"memory: {verb} {memory.title}", find(f"memory: {verb} {memory.title}"))
-    return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
+def summarize(verb: str, memory: Memory) -> str:
+    """Return the summary of a commit about one memory; secrets in an old title are redacted."""
+    line = f"{verb} {memory.title}"
+    return redact(line, find(line))
 
 
 def open_current_tree(context: Context, *, dry_run: bool) -> Tree:

@@ -112,7 +112,7 @@ def _forget_together(
     commit_id = commit_files(
         context,
         [change.path for change in uncommitted],
-        f"memory: forget {len(uncommitted)}",
+        f"forget {len(uncommitted)}",
         trailers,
     )
     return [
