@@ -149,7 +149,7 @@ def accept(
         earlier = memory.items("conflicts_accepted")
         return {"conflicts_accepted": tuple(dict.fromkeys((*earlier, *accepted_ids)))}
 
-    changed = write.change_all(context, ids, add_acceptance, "accept", dry_run=dry_run)
+    changed = write.change_all(context, ids, add_acceptance, "accept", dry_run=dry_run).memories
     done = None
     if not dry_run:
         paths = [change.path for change in changed if is_dirty(context.repository, change.path)]

@@ -152,7 +152,7 @@ def _undo_acceptance(
 
     own, *partners = write.change_all(
         context, ids, earlier_acceptance, "undo", dry_run=dry_run, reason=why
-    )
+    ).memories
     done = None
     if commit and step.commit and not dry_run:
         trailers = {MEMORY_ID: ", ".join(ids), UNDOES: step.commit}
