@@ -40,9 +40,9 @@ class Selection(Value):
 
 
 def select_memories(
-    context: Context, arguments: tuple[str, ...], verb: str, *, dry_run: bool
+    context: Context, words: tuple[str, ...], verb: str, *, dry_run: bool
 ) -> Selection:
-    """Return the memories that the arguments of a verb mean, each once.
+    """Return the memories that the words after a verb mean, each once.
 
     If one of them is a filter, all are one query, with the results of memtool list, and memories in
     the states that the verb ends. Else each one names a memory, by id or words.
@@ -51,7 +51,6 @@ def select_memories(
         MemtoolError: there is no argument, a name means no memory or several, the query is not
             valid, or nothing matches it.
     """
-    words = tuple(word for word in arguments if word.strip())
     if not words:
         reason = ' --reason "REASON"' if verb == "forget" else ""
         raise MemtoolError("ID is missing", hint=f"memtool {verb} ID{reason}")
