@@ -25,12 +25,12 @@ from memtool.commands.config import SettingsReport
 from memtool.commands.list import MemoryList
 from memtool.search.sources import SearchAnswer
 from memtool.commands.session import SessionStarted
-from memtool.authoring.write import ChangeResult, WriteResult
+from memtool.authoring.write import ChangedMemories, WriteResult
 
 project = memtool.open(".")
 assert_type(project, Project)
 assert_type(project.new("decision", "T", tag=("a",), commit=True), WriteResult)
-assert_type(project.pin("dec-a"), ChangeResult)
+assert_type(project.pin("dec-a"), ChangedMemories)
 assert_type(project.list("type:decision", limit=3), MemoryList)
 assert_type(project.search("words", "more"), SearchAnswer)
 assert_type(project.config("inject.threshold"), SettingsReport)
@@ -252,7 +252,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_changed(
         ("new", ("decision",), {}, "title is missing"),
         ("new", ("decision", None), {}, "title is missing"),
         ("new", ("decision", "T"), {"title": "T"}, "title has two values"),
-        ("pin", ("dec-a", "dec-b"), {}, "pin takes 1 argument by position, not 2"),
+        ("undo", ("dec-a", "dec-b"), {}, "undo takes 1 argument by position, not 2"),
     ],
 )
 def test_a_wrong_call_is_refused_in_words(

@@ -92,7 +92,7 @@ def commit_adoption(context: Context, paths: Sequence[str], lines: Sequence[str]
     ignored = _find_ignored(context, paths)
     wanted = [path for path in paths if path not in ignored]
     body = "".join(f"- {line}\n" for line in lines)
-    return commit_files(context, wanted, "memory: begin", {}, body) if wanted else None
+    return commit_files(context, wanted, "begin", {}, body) if wanted else None
 
 
 def _find_ignored(context: Context, paths: Sequence[str]) -> set[str]:

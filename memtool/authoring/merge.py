@@ -115,9 +115,9 @@ def finish(
         )
     context.notes.extend(unfinished)
     if commit and done and not dry_run:
-        line = f"memory: finish the merge of {len(done)} memories"
+        line = f"finish the merge of {len(done)} memories"
         if len(done) == 1:
-            line = write.commit_subject(
+            line = write.summarize(
                 "finish the merge of", write.read(context, done[0].text.encode())
             )
         trailers = {MEMORY_ID: ", ".join(merged.id for merged in done)}

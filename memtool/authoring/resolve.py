@@ -149,13 +149,13 @@ def accept(
         earlier = memory.items("conflicts_accepted")
         return {"conflicts_accepted": tuple(dict.fromkeys((*earlier, *accepted_ids)))}
 
-    changed = write.change_all(context, ids, add_acceptance, "accept", dry_run=dry_run)
+    changed = write.change_all(context, ids, add_acceptance, "accept", dry_run=dry_run).memories
     done = None
     if not dry_run:
         paths = [change.path for change in changed if is_dirty(context.repository, change.path)]
         if commit and paths:
             trailers = {MEMORY_ID: ", ".join(ids), REASON: why}
-            line = write.commit_subject("keep both,", memories[0])
+            line = write.summarize("keep both,", memories[0])
             done = commit_files(context, paths, line, trailers)
     touched = tuple(change.path for change in changed if change.changes)
     return Settlement(ids, BOTH, "", "", done, () if dry_run else touched, "", dry_run)
@@ -355,7 +355,7 @@ def _move_duplicate(
     repository = context.repository
     before = repository.git.head()
     is_committed = bool(before and repository.git.ls_tree(before, record.path))
-    line = write.commit_subject("give another id to", record.memory)
+    line = write.summarize("give another id to", record.memory)
     trailers = {MEMORY_ID: new_id, REASON: f"{record.id} was made twice"}
     try:
         if not is_committed:

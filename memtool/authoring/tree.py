@@ -25,7 +25,7 @@ from memtool.store.commits import commit_files
 from memtool.store.config import CONFIG_NAME, DEFAULT_DIRECTORY
 from memtool.store.context import Context
 from memtool.store.files import POINTER_NAME
-from memtool.store.git import Git, GitError
+from memtool.store.git import MAX_PATH_ARGUMENTS, Git, GitError
 from memtool.store.process import is_running
 from memtool.store.repository import (
     GLOBAL_VARIABLE,
@@ -36,7 +36,7 @@ from memtool.store.repository import (
     open_global_repository,
     refuse_foreign_tree,
 )
-from memtool.value import Value
+from memtool.value import Value, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
                 written.append(path)
     done = None
     if commit and planned and not dry_run:
-        done = commit_files(context, list(planned), "memory: begin", {})
+        done = commit_files(context, list(planned), "begin", {})
     return InitResult(chosen, tuple(planned), done, dry_run)
 
 
@@ -288,6 +288,15 @@ def _refuse_within(context: Context, place: str) -> None:
 def is_dirty(repository: Repository, path: str) -> bool:
     """Return whether a file differs from HEAD or is not tracked."""
     return bool(repository.git.status(path))
+
+
+def find_dirty(repository: Repository, paths: Sequence[str]) -> set[str]:
+    """Return the files that differ from HEAD or are not tracked."""
+    return {
+        path
+        for batch in split_batches(paths, MAX_PATH_ARGUMENTS)
+        for _letters, path in repository.git.status(*batch)
+    }
 
 
 def find_never_committed(context: Context, ids: Sequence[str]) -> list[str]:

@@ -152,13 +152,13 @@ def _undo_acceptance(
 
     own, *partners = write.change_all(
         context, ids, earlier_acceptance, "undo", dry_run=dry_run, reason=why
-    )
+    ).memories
     done = None
     if commit and step.commit and not dry_run:
         trailers = {MEMORY_ID: ", ".join(ids), UNDOES: step.commit}
         trailers |= {REASON: why} if why else {}
         paths = [change.path for change in (own, *partners)]
-        line = write.commit_subject("undo", record.memory)
+        line = write.summarize("undo", record.memory)
         done = commit_files(context, paths, line, trailers)
     return Undone(
         id=record.id,
@@ -427,7 +427,7 @@ def _undo_supersession(
             files.remove(repository.top, new.path)
             return done
         trailers = {MEMORY_ID: record.id, UNDOES: step.commit} | ({REASON: why} if why else {})
-        line = write.commit_subject("undo", record.memory)
+        line = write.summarize("undo", record.memory)
         made = commit_files(context, (), line, trailers, removed=[new.path], leaves_removal=True)
         return done.replace(commit=made)
 

@@ -8,10 +8,16 @@ files stay unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
-from memtool.authoring.tree import find_never_committed, is_dirty, read_bytes, require_global
+from memtool.authoring.tree import (
+    find_dirty,
+    find_never_committed,
+    is_dirty,
+    read_bytes,
+    require_global,
+)
 from memtool.errors import MemtoolError
 from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
@@ -29,14 +35,15 @@ from memtool.redaction.mask import Mask
 from memtool.search import contradictions
 from memtool.store import config as config_file
 from memtool.store import files, sightings, toml, usage_log
-from memtool.store.commits import commit_files, update_index_to_head
+from memtool.store.commits import commit_files, find_remedy, update_index_to_head
 from memtool.store.config import Scalar
 from memtool.store.context import Context
-from memtool.store.messages import MEMORY_ID, PROPOSES, REASON, SUPERSEDES
+from memtool.store.git import MAX_PATH_ARGUMENTS
+from memtool.store.messages import MEMORY_ID, PROPOSES, REASON, SUPERSEDES, name_memories
 from memtool.store.provenance import resolve_trusted
 from memtool.store.snapshot import make_blob_hash
 from memtool.store.tree import Record, Tree
-from memtool.value import Value
+from memtool.value import Value, first_few, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +55,10 @@ GLOBAL = "global"
 DRAWS = 20
 """Attempts to draw a free id; those of the second half are random."""
 DEFAULTS = {field.name: field.default for field in BY_NAME.values() if field.default}
+MAX_REASONS = 5
+"""Memories whose reason an error gives, if several cannot be changed."""
+Changes = Callable[[Memory], Mapping[str, FieldValue | None]]
+"""Maps a memory to new values of its keys; None removes a key."""
 IMPORTANCE_STEP = 0.1
 """Importance that a memory gains when it is stated again, up to 1."""
 
@@ -83,6 +94,35 @@ class ChangeResult(Value):
     commit: str | None
     changes: dict[str, tuple[str, str]]
     dry_run: bool = False
+
+
+class ChangedMemories(Value):
+    """Memories of which keys were changed together; `commit` is None without one.
+
+    `id`, `path` and `changes` are those of a single memory; of several they are empty.
+    """
+
+    json_fields = "id path commit changes dry_run memories"
+
+    memories: tuple[ChangeResult, ...]
+    commit: str | None
+    dry_run: bool = False
+
+    @property
+    def _single(self) -> ChangeResult | None:
+        return self.memories[0] if len(self.memories) == 1 else None
+
+    @property
+    def id(self) -> str:
+        return self._single.id if self._single else ""
+
+    @property
+    def path(self) -> str:
+        return self._single.path if self._single else ""
+
+    @property
+    def changes(self) -> dict[str, tuple[str, str]]:
+        return self._single.changes if self._single else {}
 
 
 class EditedFile(Value):
@@ -233,7 +273,7 @@ def write_new(
             trailers[REASON] = reason
         verb = "supersede" if memory.replaces else "propose" if memory.proposes else "add"
         paths = [path, *find_never_committed(context, memory.supersedes)]
-        done = commit_files(context, paths, commit_subject(verb, memory), trailers)
+        done = commit_files(context, paths, summarize(verb, memory), trailers)
     return WriteResult(memory.id, path, done, data.decode(), dry_run)
 
 
@@ -419,22 +459,20 @@ def _refuse_repetitions(context: Context, judged: Sequence[Record]) -> None:
 def _commit_together(context: Context, judged: Sequence[Record]) -> str | None:
     """Commit new memories; if that is refused, remove their files again."""
     paths = [record.path for record in judged]
-    trailers = {MEMORY_ID: ", ".join(record.id for record in judged)}
+    trailers = {MEMORY_ID: name_memories([record.id for record in judged])}
     older = [id_ for record in judged for id_ in record.memory.replaces]
     if older:
         trailers[SUPERSEDES] = ", ".join(dict.fromkeys(older))
-    line = (
-        commit_subject("add", judged[0].memory)
-        if len(judged) == 1
-        else f"memory: add {len(judged)}"
-    )
+    line = summarize("add", judged[0].memory) if len(judged) == 1 else f"add {len(judged)}"
     try:
         return commit_files(context, paths, line, trailers)
     except MemtoolError as error:
         if error.code != "index-behind":  # then the commit exists
             remaining = files.undo_create(context.repository.top, paths)
             error.message = f"none of {len(paths)} is written: {error.message.partition(': ')[2]}"
-            error.hint = "fix the error of git, then write them again"
+            remedy = find_remedy(error)
+            again = "then write them again"
+            error.hint = f"{remedy}\n{again}" if remedy else f"fix the error of git, {again}"
             if remaining:
                 error.message = error.message.replace("none", f"none but {', '.join(remaining)}", 1)
         raise
@@ -514,7 +552,32 @@ def strengthen(
 def change(
     context: Context,
     wanted: str,
-    changes: Callable[[Memory], Mapping[str, FieldValue | None]],
+    changes: Changes,
+    verb: str,
+    *,
+    commit: bool = False,
+    dry_run: bool = False,
+    reason: str = "",
+    trailers: Mapping[str, str] | None = None,
+) -> ChangeResult:
+    """Change keys of a memory in place, as `change_all` does for several."""
+    done = change_all(
+        context,
+        [wanted],
+        changes,
+        verb,
+        commit=commit,
+        dry_run=dry_run,
+        reason=reason,
+        trailers=trailers,
+    )
+    return done.memories[0]
+
+
+def change_all(
+    context: Context,
+    wanted: Iterable[str],
+    changes: Changes,
     verb: str,
     *,
     commit: bool = False,
@@ -522,56 +585,182 @@ def change(
     reason: str = "",
     needs_head: bool = False,
     trailers: Mapping[str, str] | None = None,
-) -> ChangeResult:
-    """Change keys of a memory in place; `changes` maps the memory to the new values.
+    look: Callable[[Sequence[Memory]], None] = lambda _memories: None,
+) -> ChangedMemories:
+    """Change keys of memories in place, all of them or none, with `commit` in one commit.
 
-    With `commit`, earlier uncommitted changes of the file are committed as well. `trailers` are
-    added to the message, next to the id and the reason.
+    `changes` maps a memory to its new values, after `look` has seen all of them. Earlier
+    uncommitted changes of the files are committed as well. `trailers` are added to the message,
+    next to the ids and the reason.
 
     Raises:
-        MemtoolError: the id is unknown, the memory is superseded although a head is needed, the
-            result would not be valid, or disk or git refuse.
+        MemtoolError: an id is unknown, a memory is superseded although a head is needed, a result
+            would not be valid, or disk or git refuse. Nothing is changed then, unless the message
+            says so.
+        PartRefusedError: some of several memories cannot be changed, so none is.
     """
     prepare(context, begins=False, dry_run=dry_run)
     why = to_one_line(context, reason)
     tree = open_current_tree(context, dry_run=dry_run)
-    record = tree.find(wanted)
-    if needs_head and not tree.lineage.is_head(record.id):
-        raise superseded_error(tree, record.id, f"memtool {verb}")
+    records = list({record.id: record for record in map(tree.find, wanted)}.values())
     repository = context.repository
     with files.locked(repository.cache_dir, "write.lock", is_needed=not dry_run):
-        before = read_bytes(repository.top, record.path)
-        if before is None:
-            raise MemtoolError(
-                f"{record.path} is not part of this sparse checkout",
-                hint=f"git sparse-checkout add {context.directory}",
-                code="not-here",
-            )
-        memory = read(context, before, record.path)
-        new = {
-            key: value
-            for key, value in changes(memory).items()
-            if (memory.fields.get(key) or DEFAULTS.get(key)) != value
-        }
-        after = before
-        if new:
-            after = document.edit(before, new, record.path)
-            read(context, after, record.path)
-            # An old secret in the file must not prevent archiving it.
-            text = before.decode(errors="replace")
-            secrets.refuse_secrets(after.decode(), build_allowlist(context.settings), old_text=text)
-        shown = {
-            key: (_format_value(memory.fields.get(key)), _format_value(value))
-            for key, value in new.items()
-        }
-        if new and not dry_run:
-            with usage_log.audit_change(context, verb, record.id, why):
-                files.replace(repository.top, record.path, after, expected=before)
-    done = None
-    if commit and not dry_run and (new or is_dirty(repository, record.path)):
-        all_trailers = {MEMORY_ID: record.id, **(trailers or {})} | ({REASON: why} if why else {})
-        done = _commit_change(context, record.path, commit_subject(verb, memory), all_trailers)
-    return ChangeResult(record.id, record.path, done, shown, dry_run)
+        readings = [_read_record(context, record) for record in records]
+        look([reading.memory for reading in readings])
+        edits, errors = [], {}
+        for reading in readings:
+            try:
+                if needs_head and not tree.lineage.is_head(reading.record.id):
+                    raise superseded_error(tree, reading.record.id, f"memtool {verb}")
+                edits.append(_plan_edit(context, reading, changes(reading.memory)))
+            except MemtoolError as error:
+                errors[reading.record.id] = error
+        if errors:
+            raise _build_refusal(verb, errors, len(records))
+        if not dry_run:
+            _write_edits(context, edits, verb, why)
+    done: str | None = None
+    committed: set[str] = set()
+    if commit and not dry_run:
+        committed = {edit.path for edit in edits if edit.shown}
+        committed |= find_dirty(repository, [edit.path for edit in edits if not edit.shown])
+    if committed:
+        part = [edit for edit in edits if edit.path in committed]
+        named = {MEMORY_ID: name_memories([edit.memory.id for edit in part]), **(trailers or {})}
+        summary = (
+            summarize(verb, part[0].memory) if len(part) == 1 else f"{verb} {len(part)} memories"
+        )
+        done = _commit_changes(
+            context,
+            [edit.path for edit in part],
+            summary,
+            named | ({REASON: why} if why else {}),
+        )
+    rows = (
+        ChangeResult(
+            edit.memory.id,
+            edit.path,
+            done if edit.path in committed else None,
+            edit.shown,
+            dry_run,
+        )
+        for edit in edits
+    )
+    return ChangedMemories(tuple(rows), done, dry_run)
+
+
+class PartRefusedError(MemtoolError):
+    """Some of several memories cannot be changed: those with `ids`."""
+
+    def __init__(self, message: str, *, hint: str, code: str, ids: tuple[str, ...]) -> None:
+        super().__init__(message, hint=hint, code=code)
+        self.ids = ids
+
+
+def _build_refusal(verb: str, errors: Mapping[str, MemtoolError], count: int) -> MemtoolError:
+    """Return the error for memories that cannot be changed; for a single memory its own."""
+    first = next(iter(errors.values()))
+    if count == 1:
+        return first
+    reasons = [
+        error.message.removeprefix(f"cannot {verb}: ").removeprefix(f"cannot {verb} ")
+        for error in errors.values()
+    ]
+    shown = first_few(reasons, MAX_REASONS, "\n  and {:,} more", "\n  ")
+    return PartRefusedError(
+        f"cannot {verb} {len(errors):,} of {count:,} memories, so nothing was changed:\n  {shown}",
+        hint=first.hint,
+        code=first.code,
+        ids=tuple(errors),
+    )
+
+
+class MemoryReading(Value):
+    """A memory as read from its file, which has the bytes `data`."""
+
+    record: Record
+    data: bytes
+    memory: Memory
+
+
+class MemoryEdit(Value):
+    """A planned change of a file; `shown` has the old and new text of each changed key."""
+
+    memory: Memory
+    path: str
+    before: bytes
+    after: bytes
+    shown: dict[str, tuple[str, str]]
+
+
+def _read_record(context: Context, record: Record) -> MemoryReading:
+    data = read_bytes(context.repository.top, record.path)
+    if data is None:
+        raise MemtoolError(
+            f"{record.path} is not part of this sparse checkout",
+            hint=f"git sparse-checkout add {context.directory}",
+            code="not-here",
+        )
+    return MemoryReading(record, data, read(context, data, record.path))
+
+
+def _plan_edit(
+    context: Context, reading: MemoryReading, values: Mapping[str, FieldValue | None]
+) -> MemoryEdit:
+    """Return the file with the new values; refuse one that would not be valid."""
+    memory, path = reading.memory, reading.record.path
+    new = {
+        key: value
+        for key, value in values.items()
+        if (memory.fields.get(key) or DEFAULTS.get(key)) != value
+    }
+    after = reading.data
+    if new:
+        after = document.edit(reading.data, new, path)
+        read(context, after, path)
+        # An old secret in the file must not prevent archiving it.
+        text = reading.data.decode(errors="replace")
+        secrets.refuse_secrets(after.decode(), build_allowlist(context.settings), old_text=text)
+    shown = {
+        key: (_format_value(memory.fields.get(key)), _format_value(value))
+        for key, value in new.items()
+    }
+    return MemoryEdit(memory, path, reading.data, after, shown)
+
+
+def _write_edits(context: Context, edits: Sequence[MemoryEdit], verb: str, why: str) -> None:
+    """Write the changed files, all or none."""
+    top = context.repository.top
+    written: list[MemoryEdit] = []
+    folders: set[str] = set()
+    try:
+        for edit in edits:
+            if not edit.shown:
+                continue
+            folder = edit.path.rpartition("/")[0]
+            with usage_log.audit_change(context, verb, edit.memory.id, why):
+                files.replace(
+                    top, edit.path, edit.after, expected=edit.before, sweeps=folder not in folders
+                )
+            folders.add(folder)
+            written.append(edit)
+    except BaseException as error:
+        remaining = _take_back(context, written)
+        if isinstance(error, MemtoolError):
+            raise files.add_done(error, remaining) from None
+        raise
+
+
+def _take_back(context: Context, edits: Iterable[MemoryEdit]) -> list[str]:
+    """Restore changed files; return the ids of memories for which that is not possible."""
+    remaining = []
+    for edit in edits:
+        try:
+            with usage_log.audit_change(context, "restore", edit.memory.id, ""):
+                files.replace(context.repository.top, edit.path, edit.before, expected=edit.after)
+        except MemtoolError:
+            remaining.append(edit.memory.id)
+    return remaining
 
 
 def _format_value(value: FieldValue | None) -> str:
@@ -581,63 +770,27 @@ def _format_value(value: FieldValue | None) -> str:
     return to_text(value)
 
 
-def change_all(
-    context: Context,
-    wanted: Sequence[str],
-    changes: Callable[[Memory], Mapping[str, FieldValue | None]],
-    verb: str,
-    *,
-    dry_run: bool = False,
-    reason: str = "",
-) -> list[ChangeResult]:
-    """Change keys of several memories in place: all of them or none.
-
-    Raises:
-        MemtoolError: as `change` does; earlier changes are reverted, unless the message says that
-            they remain.
-    """
-    planned = [change(context, id_, changes, verb, dry_run=True, reason=reason) for id_ in wanted]
-    if dry_run:
-        return planned
-    olds: dict[str, dict[str, FieldValue | None]] = {}
-
-    def note_change(memory: Memory) -> Mapping[str, FieldValue | None]:
-        new = changes(memory)
-        olds[memory.id] = {key: memory.fields.get(key) for key in new}
-        return new
-
-    def earlier_fields(memory: Memory) -> Mapping[str, FieldValue | None]:
-        old = olds[memory.id]
-        return {key: value for key, value in old.items() if memory.fields.get(key) != value}
-
-    try:
-        return [change(context, id_, note_change, verb, reason=reason) for id_ in wanted]
-    except MemtoolError as error:
-        stuck = []
-        for id_ in list(olds):
-            try:
-                change(context, id_, earlier_fields, "restore")
-            except MemtoolError:
-                stuck.append(id_)
-        raise files.add_done(error, stuck) from None
-
-
-def _commit_change(
-    context: Context, path: str, line: str, trailers: Mapping[str, str]
+def _commit_changes(
+    context: Context, paths: Sequence[str], summary: str, trailers: Mapping[str, str]
 ) -> str | None:
-    """Commit one changed file, and return the commit that contains the change."""
+    """Commit changed files, and return the commit that contains the changes."""
     repository = context.repository
     try:
-        return commit_files(context, [path], line, trailers)
+        return commit_files(context, paths, summary, trailers)
     except MemtoolError:
-        if repository.git.names("diff", "--name-only", "-z", "HEAD", "--", path):
+        differing = (
+            repository.git.names("diff", "--name-only", "-z", "HEAD", "--", *batch)
+            for batch in split_batches(paths, MAX_PATH_ARGUMENTS)
+        )
+        if any(differing):
             raise
     # Another process changed the same file at the same time, and committed both changes. To commit
     # a file git reads it twice, for its index and for the commit. If it saw one change the first
     # time and both the second time, its index would undo the second change in the next commit.
-    if is_dirty(repository, path):
-        update_index_to_head(repository, [path])
-    return repository.git.line("log", "-1", "--format=%H", "--", path)
+    dirty = find_dirty(repository, paths)
+    if dirty:
+        update_index_to_head(repository, sorted(dirty))
+    return repository.git.line("log", "-1", "--format=%H", "--", paths[0])
 
 
 def edit_file(
@@ -670,7 +823,7 @@ def edit_file(
             files.replace(repository.top, path, after, expected=before)
     done = None
     if commit and not dry_run and (changed or is_dirty(repository, path)):
-        done = commit_files(context, [path], line[:72], {})
+        done = commit_files(context, [path], line, {})
     return EditedFile(after, changed, done)
 
 
@@ -695,7 +848,7 @@ def set_option(
         config_file.parse(after, path)
         return after
 
-    return edit_file(context, path, edit, f"memory: set {key}", commit=commit, dry_run=dry_run)
+    return edit_file(context, path, edit, f"set {key}", commit=commit, dry_run=dry_run)
 
 
 def quote_memory(memory: Memory) -> str:
@@ -706,13 +859,10 @@ def quote_memory(memory: Memory) -> str:
     return f'"{redact(memory.title, find(memory.title))}" ({memory.id})'
 
 
-def commit_subject(verb: str, memory: Memory) -> str:
-    """Return the subject of a commit: at most 72 characters, cut between words.
-
-    Secrets in an old title are redacted.
-    """
-    line = redact(f"memory: {verb} {memory.title}", find(f"memory: {verb} {memory.title}"))
-    return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
+def summarize(verb: str, memory: Memory) -> str:
+    """Return the summary of a commit about one memory; secrets in an old title are redacted."""
+    line = f"{verb} {memory.title}"
+    return redact(line, find(line))
 
 
 def open_current_tree(context: Context, *, dry_run: bool) -> Tree:

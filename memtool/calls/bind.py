@@ -22,7 +22,7 @@ _OLD_REASON = {"why": "reason"}
 OLD_OPTIONS: dict[str, dict[str, str]] = {
     "archive": _OLD_REASON,
     "deprecate": _OLD_REASON,
-    "forget": _OLD_REASON,
+    "forget": _OLD_REASON | {"all": "", "wanted": "id"},
     "inject": {"write": "into"},
     "promote": _OLD_REASON,
     "resolve": _OLD_REASON | {"keep_both": "keep=both"},
@@ -128,6 +128,8 @@ def fit(parameter: Parameter, value: Any, *, name: str, hint: str) -> Any:
         return parameter.default
     if not parameter.is_many:
         return _fit_item(parameter, value, name, hint)
+    if isinstance(value, str) and parameter.is_positional:
+        value = [value]  # an argument that took one text before it took several
     if not isinstance(value, list | tuple | set | frozenset):
         raise MemtoolError(
             f"{name} takes a list of {_MANY_NAMES[parameter.kind]}, not {_describe_kind(value)}",

@@ -53,7 +53,9 @@ def build_parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
     if is_bounded:
         schema |= _build_bounds(parameter)
     if parameter.is_many:
-        schema = {"type": "array", "items": schema}
+        # A model needs to know one form only.
+        takes_text = is_bounded and parameter.is_positional and parameter.kind is str
+        schema = {"type": ["array", "string"] if takes_text else "array", "items": schema}
         if is_bounded and parameter.max_items:
             schema["maxItems"] = parameter.max_items
         if is_bounded and parameter.is_required:

@@ -276,7 +276,7 @@ def _add_prompts(example: str) -> str:
 def _query_language() -> list[str]:
     return [
         "## Query language",
-        "The same in `list`, `search`, `forget` and `export`.",
+        "The same in `list`, `search`, `export` and verbs that change memories, such as `confirm`.",
         _table(("query", "meaning"), ((f"`{term}`", text) for term, text in QUERY_SYNTAX)),
         _table(
             ("filter", "takes", "matches"),

@@ -80,7 +80,10 @@ def _build_filters() -> list[str | Rows]:
         (f"{row.name}:", f"{row.doc} ({FILTER_VALUES[row.name]})") for row in FILTERS.values()
     )
     return [
-        "Queries have words and filters. search, list, forget and export take the same ones.",
+        (
+            "Queries have words and filters: the same in search, list, export and the verbs that "
+            "change memories, such as confirm."
+        ),
         Rows("query", QUERY_SYNTAX),
         Rows("filters", filters),
         (

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from memtool.commands._layout import measure, shorten_commit
 from memtool.memory.trust import SHORT_ID_DIGITS
-from memtool.value import first_few, plain
+from memtool.value import first_few, format_count, plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any, Protocol
 
-    from memtool.authoring.write import ChangeResult, WriteResult
+    from memtool.authoring.write import ChangedMemories, ChangeResult, WriteResult
     from memtool.commands._layout import Layout
     from memtool.memory.memory import Memory
     from memtool.search.scope import MemoryRow
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 MAX_CO_AUTHORS = 3
 MAX_NAMED_FILES = 2
+MAX_NAMED = 20
+"""Memories that a receipt names, of several that were changed together."""
 NOT_COMMITTED = "not committed (--commit does it)"
 
 
@@ -138,23 +140,51 @@ def format_where(commit: str | None) -> str:
     return f"committed as {shorten_commit(commit)}" if commit else NOT_COMMITTED
 
 
-def format_changed(answer: ChangeResult, layout: Layout) -> str:
-    """Return the path of a memory, and report what was changed."""
+def format_changed(answer: ChangedMemories, layout: Layout) -> str:
+    """Return the path of each memory, and report what was changed."""
+    if len(answer.memories) == 1:
+        layout.report(*_describe_change(answer.memories[0], layout))
+    else:
+        layout.report(*_describe_together(answer, layout))
+    return "\n".join(change.path for change in answer.memories)
+
+
+def _describe_change(answer: ChangeResult, layout: Layout) -> Iterator[str]:
     name = layout.name(answer.id)
     if not answer.changes:
         memory = layout.memory(answer.id)
         where = f"committed as {shorten_commit(answer.commit)}" if answer.commit else ""
         status = memory.status if memory else "so"
-        layout.report(f"{name}: {status} already, {where or 'nothing changed'}")
+        yield f"{name}: {status} already, {where or 'nothing changed'}"
     elif answer.dry_run:
-        layout.report(f"Would change {name}", *describe_changes(answer.changes))
+        yield f"Would change {name}"
+        yield from describe_changes(answer.changes)
     else:
-        layout.report(
-            f"{_name_change(answer.changes)} {name}",
-            f"  {format_where(answer.commit)}; to take it back: "
-            f"memtool undo {layout.short(answer.id)}",
-        )
-    return answer.path
+        yield f"{_name_change(answer.changes)} {name}"
+        where = format_where(answer.commit)
+        yield f"  {where}; to take it back: memtool undo {layout.short(answer.id)}"
+
+
+def _describe_together(answer: ChangedMemories, layout: Layout) -> Iterator[str]:
+    """Yield the receipt of several changes: how many of each kind, and the names of the first."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for change in answer.memories:
+        old, new = change.changes.get("status", ("", ""))
+        does = _name_change(change.changes) if change.changes else "Already so:"
+        detail = f"{old or '-'} -> {new}" if answer.dry_run and new else ""
+        group = groups.setdefault("Would change" if answer.dry_run and change.changes else does, [])
+        group.append((change.id, detail))
+    for does, rows in groups.items():
+        yield f"{does} {format_count(len(rows), 'memory', 'memories')}"
+        table = [(layout.short(id_), layout.title(id_), detail) for id_, detail in rows[:MAX_NAMED]]
+        yield from layout.table(table, indent="  ")
+        if len(rows) > MAX_NAMED:
+            yield f"  and {len(rows) - MAX_NAMED:,} more"
+    if answer.commit:
+        commit = shorten_commit(answer.commit)
+        yield f"  committed as {commit}; to take all back: git revert {commit}"
+    elif not answer.dry_run and any(change.changes for change in answer.memories):
+        yield f"  {NOT_COMMITTED}; to take one back: memtool undo ID"
 
 
 def describe_changes(changes: Mapping[str, tuple[str, str]]) -> list[str]:

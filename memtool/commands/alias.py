@@ -90,7 +90,7 @@ def alias(
         context,
         path,
         lambda before: _edit(before, path, action, wanted, added),
-        f"memory: {action} alias {wanted}",
+        f"{action} alias {wanted}",
         commit=commit,
         dry_run=dry_run,
     )

@@ -168,7 +168,7 @@ def _curate(
         commit_id = commit_files(
             context,
             sorted(set(changed_paths)),
-            f"memory: curate {len(actions)} relations of candidates",
+            f"curate {len(actions)} relations of candidates",
             {MEMORY_ID: ", ".join(sorted({action.id for action in actions}))}
             | ({PROPOSES: ", ".join(replaced)} if replaced else {}),
         )

@@ -306,8 +306,8 @@ def import_(
         )
     if commit and not dry_run and (paths or uncommitted):
         source_name = jsonl.STDIN.shown if is_stdin else originals.tail(source_path)
-        subject = f"memory: import {len(paths) + len(uncommitted)} from {source_name}"[:72]
-        done = commit_files(context, [*paths, *uncommitted], subject, {"Memory-Import": from_})
+        summary = f"import {len(paths) + len(uncommitted)} from {source_name}"
+        done = commit_files(context, [*paths, *uncommitted], summary, {"Memory-Import": from_})
     if paths and not dry_run:
         readiness.leave_index(context)
     if from_ == "claude-mem":

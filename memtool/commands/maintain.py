@@ -20,6 +20,7 @@ from memtool.search.conflicts import KINDS as CONFLICT_KINDS
 from memtool.search.scope import build_drift_witness
 from memtool.sessions import store
 from memtool.store import ledger, messages, provenance, sightings, usage_log
+from memtool.store.commits import build_message
 from memtool.store.context import Context
 from memtool.store.edits import (
     BRANCH_PREFIX,
@@ -330,11 +331,11 @@ def _commit_plan(
     here: bool,
 ) -> str | None:
     repository, categories = context.repository, context.settings.categories
-    subject, body = steps.format_subject(plan.steps), steps.format_body(plan.steps)
+    summary, body = steps.format_summary(plan.steps), steps.format_body(plan.steps)
     trailers = {messages.MAINTAIN: report.what}
     if here:
         edits = steps.build_edits(plan.steps, lambda path: _read_file(context, path), categories)
-        return commit_edits(context, edits, subject, body, trailers)
+        return commit_edits(context, edits, summary, body, trailers)
     entries = tree.location.list_files().entries
     oids = {entry.path: entry.oid for entry in entries}
     changed = sorted(oids.keys() & {step.path for step in plan.steps})
@@ -343,7 +344,7 @@ def _commit_plan(
     edits = steps.build_edits(plan.steps, data.__getitem__, categories)
     assert target is not None
     modes = {entry.path: entry.mode for entry in entries}
-    text = messages.compose(subject, trailers, body)
+    text = build_message(context, summary, trailers, body)
     return commit_to_branch(repository, target, report.base, edits, modes, text)
 
 

@@ -95,8 +95,8 @@ def sign(
     files.create_all(context.repository.top, new)
     done = None
     if commit:
-        first = write.commit_subject("sign", records[0].memory)
-        line = first if len(records) == 1 else f"memory: sign {len(records)}"
+        first = write.summarize("sign", records[0].memory)
+        line = first if len(records) == 1 else f"sign {len(records)}"
         trailers = {MEMORY_ID: ", ".join(record.id for record in records)}
         done = commit_files(context, [path for path, _data in signature_files], line, trailers)
     _note_unknown(context, by)

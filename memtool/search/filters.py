@@ -206,16 +206,22 @@ def _parse_until(value: str, facts: Facts) -> Predicate:
 
 def _parse_source(value: str, _facts: Facts) -> Predicate:
     wanted = value.casefold()
+    is_glob = "*" in wanted or "?" in wanted
+
+    def fits(source: str) -> bool:
+        kind, _colon, tail = source.partition(":")
+        if wanted in SOURCE_KINDS:
+            return kind == wanted
+        if is_glob and kind == "file":
+            # Lines and a commit may follow the path.
+            paths = (tail, tail.partition("#")[0], tail.rpartition("@")[0])
+            return any(matches_or_contains(wanted.removeprefix("file:"), path) for path in paths)
+        if is_glob:
+            return matches_name(wanted, tail) or matches_name(wanted, source)
+        return tail.startswith(wanted) or source.startswith(wanted)
 
     def comes_from(record: Record, _facts: Facts) -> bool:
-        for source in record.memory.items("source"):
-            kind, _colon, tail = source.casefold().partition(":")
-            if wanted in SOURCE_KINDS:
-                if kind == wanted:
-                    return True
-            elif tail.startswith(wanted) or source.casefold().startswith(wanted):
-                return True
-        return False
+        return any(fits(source.casefold()) for source in record.memory.items("source"))
 
     return comes_from
 

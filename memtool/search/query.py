@@ -73,7 +73,7 @@ FILTER_VALUES: dict[str, str] = {
     "importance": "0 to 1, or a comparison such as >0.5",
     "since": "a date, a time, or an age such as 30d",
     "until": "a date, a time, or an age such as 30d",
-    "source": "a kind such as commit, or the beginning of a source",
+    "source": "a kind such as commit, the beginning of a source, or a glob",
     "author": "part of a name",
     "error": "words of an error",
     "task": "an id or glob",

@@ -570,7 +570,7 @@ def commit(context: Context, made: Sequence[PromotedMemory]) -> str | None:
     older = sorted({id_ for promoted in made for id_ in promoted.supersedes})
     if older:
         trailers[PROPOSES] = ", ".join(older)
-    return commit_files(context, paths, f"memory: promote {what}", trailers)
+    return commit_files(context, paths, f"promote {what}", trailers)
 
 
 def judge_quarantine(

@@ -10,13 +10,16 @@ deleted. So a refusal, or a full disk, leaves the file in place.
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory.trust import SHORT_ID_DIGITS
-from memtool.store import messages
+from memtool.redaction.find import find, redact
+from memtool.store import commit_style, messages
+from memtool.store.config import CONFIG_NAME
 from memtool.store.files import TEMP_PREFIX, locked, remove
 from memtool.store.git import MAX_PATH_ARGUMENTS, GitError
 from memtool.store.git_locks import describe_lock, is_abandoned, run_patiently
@@ -28,6 +31,13 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 SHOWN_PATHS = 5
+AGAIN = "run the same command again"
+MESSAGE_HOOKS = ("commit-msg", "prepare-commit-msg")
+MAX_HOOK_LINES, MAX_HOOK_CHARS = 8, 160
+"""How much of a hook's output an error shows."""
+_STYLE = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_SIGN_OFF_WORDS = ("signed-off", "sign-off", "signoff", "dco", "certificate of origin")
+"""Words of hooks that ask for a Developer Certificate of Origin."""
 _PASSED = ("Passed", "Skipped")
 _DETAILS = ("- hook id:", "- exit code:", "- duration:", "- files were modified")
 """Beginnings of pre-commit's output lines that do not explain a failure."""
@@ -74,7 +84,7 @@ def explain_obstacle(obstacle: str) -> str:
 def commit_files(
     context: Context,
     paths: Sequence[str],
-    subject: str,
+    summary: str,
     trailers: Mapping[str, str],
     body: str = "",
     *,
@@ -84,8 +94,9 @@ def commit_files(
 ) -> str | None:
     """Commit the worktree's content of `paths` and the removal of `removed`, and nothing else.
 
-    The user's hooks and signing apply as in any commit; hooks also get the variables of `env`.
-    Waits for locks of other processes. Removed files are deleted after the commit.
+    The message is in the style of the settings, also of those that are committed now. The user's
+    hooks and signing apply as in any commit; hooks also get the variables of `env`. Waits for locks
+    of other processes. Removed files are deleted after the commit.
 
     Return the id of the commit. If there is an obstacle, return None: a note names the command that
     commits the files, and during a merge they are staged. A removal is refused then, unless
@@ -96,7 +107,8 @@ def commit_files(
             but git's index was not updated (`index-behind`), or a file could not be deleted.
     """
     repository = context.repository
-    message = messages.compose(subject, trailers, body)
+    if any(path.rpartition("/")[2] == CONFIG_NAME for path in paths):
+        context.enter(repository)  # read the settings again
     with locked(repository.cache_dir, "commit.lock"):
         drop_intent_to_add(repository, context.directory)
         obstacle = find_obstacle(repository)
@@ -108,13 +120,15 @@ def commit_files(
                 context, obstacle, [*paths, *removed], "removed" if removed else "written"
             )
             return None
+        refusal = MessageRefusal(repository)
         try:
+            message = build_message(context, summary, trailers, body)
             if removed:
                 _commit_with_own_index(repository, paths, removed, message, env)
             elif _commit_only(repository, paths, message, env):
                 return repository.git.resolve("HEAD")
         except MemtoolError as error:
-            raise _build_commit_error(repository, error, paths, removed) from None
+            raise _build_commit_error(context, error, refusal, paths, removed) from None
         commit = _update_index(repository, paths, removed)
     try:
         _remove_all(repository, removed)
@@ -122,6 +136,57 @@ def commit_files(
         error.message = f"commit {commit[:10]} is made, but {error.message}"
         raise
     return commit
+
+
+def build_message(
+    context: Context, summary: str, trailers: Mapping[str, str], body: str = ""
+) -> str:
+    """Return the message of a commit in the style of the settings.
+
+    Raises:
+        MemtoolError: a trailer names the author, and git knows none.
+    """
+    settings, author = context.settings, ""
+    more = settings.texts(commit_style.TRAILERS_KEY)
+    if more:
+        ident = context.repository.git.line("var", "GIT_AUTHOR_IDENT")
+        author = ident.rpartition(">")[0] + ">"  # the time follows
+    subject = commit_style.format_subject(settings.text(commit_style.SUBJECT_KEY), summary)
+    return messages.compose(
+        subject, {**trailers, **commit_style.format_trailers(more, author)}, body
+    )
+
+
+class MessageRefusal:
+    """Tells whether a hook refused the message of a commit: git wrote it down, and then failed.
+
+    The hooks before that do not see the message.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._path = os.path.join(repository.git_dir, "COMMIT_EDITMSG")
+        self._before = self._read_stamp()
+
+    def _read_stamp(self) -> tuple[int, int]:
+        try:
+            status = os.stat(self._path)
+        except OSError:
+            return 0, 0
+        return status.st_ino, status.st_mtime_ns
+
+    def is_by_hook(self, error: MemtoolError) -> bool:
+        """Return whether a hook caused this error of a commit that was tried meanwhile."""
+        if not isinstance(error, GitError) or error.status != 1:  # git's own refusals end with 128
+            return False
+        if self._read_stamp() == self._before:
+            return False
+        words = [word for name in MESSAGE_HOOKS for word in ("--git-path", f"hooks/{name}")]
+        # with_hooks: our own hardening names another folder
+        answer = self._repository.git.run(
+            "rev-parse", "--path-format=absolute", *words, with_hooks=True
+        )
+        return any(os.access(path, os.X_OK) for path in os.fsdecode(answer).splitlines())
 
 
 def _commit_only(
@@ -184,17 +249,60 @@ def _commit_with_own_index(
 
 
 def _build_commit_error(
-    repository: Repository, error: MemtoolError, paths: Sequence[str], removed: Sequence[str]
+    context: Context,
+    error: MemtoolError,
+    refusal: MessageRefusal,
+    paths: Sequence[str],
+    removed: Sequence[str],
 ) -> MemtoolError:
     """Build the error of a failed commit: state of the files, reason, and a hint."""
-    reason = _find_reason(repository, error)
+    repository = context.repository
     if removed:
-        outcome, hint = "nothing was removed", _build_hint(repository, error, ())
+        outcome, again = "nothing was removed", AGAIN
     else:
         is_new = bool(_list_untracked(repository, paths))
         outcome = f"{_format_files(paths)} written but not committed"
-        hint = _build_hint(repository, error, paths, is_new=is_new)
+        again = _build_command(paths, is_new=is_new)
+    if refusal.is_by_hook(error):
+        words = _read_hook_words(error)
+        reason = "\n  ".join(["a hook refused the message", *words])
+        hint = f"{_suggest_setting(context, words)}\nthen: {again}"
+    else:
+        reason = _find_reason(repository, error)
+        hint = _build_hint(repository, error, again, () if removed else paths)
     return MemtoolError(f"{outcome}: {reason}", hint=hint, code="commit-refused")
+
+
+def find_remedy(error: MemtoolError) -> str:
+    """Return what the hint of a refused commit says to do before the commit is tried again."""
+    return error.hint.rpartition("\n")[0]
+
+
+def _read_hook_words(error: MemtoolError) -> list[str]:
+    """Return the first lines that a hook printed, redacted and without control characters."""
+    stderr = error.stderr if isinstance(error, GitError) else ""
+    lines = [
+        "".join(filter(str.isprintable, line.expandtabs(1))).strip()
+        for line in _STYLE.sub("", stderr).splitlines()
+        if not line.endswith(_PASSED) and not line.startswith(_DETAILS)
+    ]
+    text = "\n".join([line for line in lines if line][:MAX_HOOK_LINES])
+    rows = redact(text, find(text)).splitlines()
+    return [row if len(row) <= MAX_HOOK_CHARS else f"{row[: MAX_HOOK_CHARS - 1]}…" for row in rows]
+
+
+def _suggest_setting(context: Context, words: Sequence[str]) -> str:
+    """Return the command for the setting that a hook on messages probably asks for."""
+    settings = context.settings
+    trailers = settings.texts(commit_style.TRAILERS_KEY)
+    text = " ".join(words).lower()
+    if any(word in text for word in _SIGN_OFF_WORDS) and commit_style.SIGN_OFF not in trailers:
+        names = ",".join([*trailers, commit_style.SIGN_OFF])
+        return f"memtool config {commit_style.TRAILERS_KEY} {shlex.quote(names)}"
+    fitting = commit_style.suggest_subject(context.repository) or commit_style.CONVENTIONAL
+    if fitting == settings.text(commit_style.SUBJECT_KEY):
+        return f"memtool config {commit_style.SUBJECT_KEY} TEMPLATE"
+    return f'memtool config {commit_style.SUBJECT_KEY} "{fitting}"'
 
 
 def _update_index(repository: Repository, paths: Sequence[str], removed: Sequence[str]) -> str:
@@ -379,15 +487,15 @@ def _find_refusal_line(stderr: str) -> str:
     return lines[0].removeprefix("fatal: ")
 
 
+def _build_command(paths: Sequence[str], *, is_new: bool) -> str:
+    """Return the command that commits files; git commits only tracked files by name."""
+    named = _quote_paths(paths)
+    return f"git add -- {named} && git commit -- {named}" if is_new else f"git commit -- {named}"
+
+
 def _build_hint(
-    repository: Repository, error: MemtoolError, paths: Sequence[str], *, is_new: bool = False
+    repository: Repository, error: MemtoolError, again: str, paths: Sequence[str]
 ) -> str:
-    again = "run the same command again"
-    if paths:
-        named = _quote_paths(paths)  # git commits only tracked files by name
-        again = (
-            f"git add -- {named} && git commit -- {named}" if is_new else f"git commit -- {named}"
-        )
     if isinstance(error, GitError):
         if error.is_lock and is_abandoned(repository, error.lock):
             return f"rm {shlex.quote(error.lock)}, then {again}"

@@ -508,6 +508,22 @@ ROWS: tuple[Row, ...] = (
         (0, 1_000_000),
     ),
     (
+        "commit.subject",
+        "memory: {summary}",
+        (
+            "the subject of memtool's commits, with {summary} for what they do: as "
+            "docs(memory): {summary} where conventional commits are required"
+        ),
+    ),
+    (
+        "commit.trailers",
+        (),
+        (
+            "lines below the message of memtool's commits: Signed-off-by names the author, as the "
+            "Developer Certificate of Origin asks, and others have a value, as Change-Type: docs"
+        ),
+    ),
+    (
         "review.policy",
         "warn",
         ("what a decision that a change does not mention is to memtool review: told, or a failure"),
@@ -565,6 +581,8 @@ PERSONAL = frozenset(
         "fleet.url",
         "fleet.allow",
         "fleet.timeout_ms",
+        "commit.subject",
+        "commit.trailers",
         *STRICT,
     )
 )
@@ -927,6 +945,7 @@ def check_value(row: Option, value: object, path: str) -> Setting:
             raise _build_error(path, row.key, "must be a list of texts that are not empty")
         if row.choices and not set(value).issubset(row.choices):
             raise _build_error(path, row.key, f"may contain only {', '.join(row.choices)}")
+        _check_style(row, value, path)
         return tuple(value)
     if isinstance(row.default, dict):
         return _check_reasons(row, value, path)
@@ -944,7 +963,18 @@ def check_value(row: Option, value: object, path: str) -> Setting:
         and not row.minimum <= value <= row.maximum
     ):
         raise _build_error(path, row.key, f"must be between {row.minimum:g} and {row.maximum:g}")
+    _check_style(row, (value,), path)
     return value
+
+
+def _check_style(row: Option, texts: Iterable[Any], path: str) -> None:
+    """Raise MemtoolError if a setting of commits has a text that is not allowed."""
+    if not row.key.startswith("commit."):
+        return
+    from memtool.store.commit_style import FAULTS  # few projects set these
+
+    for fault in filter(None, map(FAULTS[row.key], texts)):
+        raise _build_error(path, row.key, fault)
 
 
 def _check_reasons(row: Option, value: object, path: str) -> dict[str, str]:

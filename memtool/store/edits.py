@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from memtool.errors import MemtoolError
 from memtool.memory.document import MAX_BYTES
 from memtool.store import files
-from memtool.store.commits import commit_files
+from memtool.store.commits import commit_files, find_remedy
 from memtool.store.context import Context
 from memtool.store.files import TEMP_PREFIX, read_or_none, read_regular
 from memtool.store.git import GitError
@@ -48,7 +48,7 @@ class RecoveryResult(Value):
 def commit_edits(
     context: Context,
     edits: Sequence[FileEdit],
-    subject: str,
+    summary: str,
     body: str,
     trailers: Mapping[str, str],
     again: str = "memtool maintain --apply; --branch NAME asks no hooks",
@@ -72,14 +72,15 @@ def commit_edits(
                 else:
                     files.replace(repository.top, edit.path, edit.after, expected=edit.before)
         paths = [edit.path for edit in edits]
-        commit = commit_files(context, paths, subject, trailers, body)
+        commit = commit_files(context, paths, summary, trailers, body)
     except MemtoolError as error:
         recover(repository)
         if error.code == "index-behind":  # the commit is made, and nothing is reverted
             raise
+        remedy = find_remedy(error)
         raise MemtoolError(
             f"{error.message}; nothing was changed",
-            hint=f"fix it, then: {again}",
+            hint=f"{remedy}\nthen: {again}" if remedy else f"fix it, then: {again}",
             code=error.code,
         ) from None
     except BaseException:

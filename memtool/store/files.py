@@ -331,8 +331,12 @@ def undo_create(root: str, paths: Iterable[str]) -> list[str]:
     return remaining
 
 
-def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:
+def replace(
+    root: str, path: str, data: bytes, *, expected: bytes | None, sweeps: bool = True
+) -> None:
     """Replace the `expected` content of a file; None means that there must not be a file.
+
+    `sweeps` removes temporary files of killed writers in the folder, which lists all its files.
 
     Raises:
         MemtoolError: the content has changed meanwhile, or the disk refuses.
@@ -352,7 +356,8 @@ def replace(root: str, path: str, data: bytes, *, expected: bytes | None) -> Non
             _remove(temp, folder)
         _write_count[0] += 1
         os.fsync(folder)
-        _sweep(folder)
+        if sweeps:
+            _sweep(folder)
 
 
 def remove(root: str, path: str) -> None:

@@ -13,7 +13,7 @@ from memtool.value import HEX, Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memtool.store.git import Git
 
@@ -39,6 +39,10 @@ _IDS = (MEMORY_ID, SUPERSEDES, PROPOSES, UPHOLDS, PURGES)
 _KEYS = {key.lower(): key for key in (*_IDS, UNDOES, REASON, MAINTAIN, FORMAT)}
 _CO_AUTHOR = "co-authored-by"
 _BULLETS = ("* ", "- ")
+MAX_LINE_CHARS = 100
+"""Characters of a line of a message; commitlint refuses longer ones."""
+MAX_NAMED_MEMORIES = 200
+"""Memories in a trailer; the diff of the commit shows the others."""
 _OBJECT_ID_DIGITS = (40, 64)
 """Digits of SHA-1 and SHA-256 ids."""
 _IN_SUBJECT = r"Merge pull request #([0-9]{1,12})\b|.*\((?:#|pull request #)([0-9]{1,12})\)$"
@@ -62,9 +66,43 @@ class LoggedMessage(Value):
 def compose(subject: str, trailers: Mapping[str, str], body: str = "") -> str:
     """Return a commit message with subject, body and trailers."""
     # A line feed in a value would start another trailer.
-    lines = "".join(f"{key}: {' '.join(value.split())}\n" for key, value in trailers.items())
-    parts = (" ".join(subject.split()) + "\n", body.strip("\n"), lines)
-    return "\n".join(part if part.endswith("\n") else f"{part}\n" for part in parts if part)
+    lines = [f"{key}: {' '.join(value.split())}" for key, value in trailers.items()]
+    body_lines = body.strip("\n").split("\n") if body.strip("\n") else []
+    parts = ([" ".join(subject.split())], map(_fold, body_lines), map(_fold, lines))
+    texts = ("".join(f"{line}\n" for line in part) for part in parts)
+    return "\n".join(filter(None, texts))
+
+
+def _fold(line: str) -> str:
+    """Break a long line between words, with the following lines indented.
+
+    No line begins with a word that a reader would take for a bullet or the key of a trailer.
+    """
+    if len(line) <= MAX_LINE_CHARS:
+        return line
+    units: list[str] = []
+    for word in line.split(" "):
+        if units and (":" in word or word in ("-", "*", "")):
+            units[-1] += f" {word}"
+        else:
+            units.append(word)
+    rows = [units[0]]
+    for unit in units[1:]:
+        if len(rows[-1]) + len(unit) < MAX_LINE_CHARS:
+            rows[-1] += f" {unit}"
+        else:
+            rows.append(f"  {unit}")
+    return "\n".join(rows)
+
+
+def is_own_key(key: str) -> bool:
+    """Return whether a key is that of a trailer which memtool writes and reads."""
+    return key.lower() in _KEYS
+
+
+def name_memories(ids: Sequence[str]) -> str:
+    """Return the value of a trailer that names memories; of many it names the first."""
+    return ", ".join(ids[:MAX_NAMED_MEMORIES])
 
 
 def parse_trailers(message: str) -> Trailers:

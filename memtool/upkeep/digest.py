@@ -437,4 +437,4 @@ def commit_digests(context: Context, pages: Sequence[DigestChange]) -> str | Non
     tree = context.tree()
     before = (tree[id_].path for id_ in old)  # include an old digest that was never committed
     paths += [path for path in before if is_dirty(context.repository, path)]
-    return commit_files(context, paths, f"memory: digest {what}", trailers)
+    return commit_files(context, paths, f"digest {what}", trailers)

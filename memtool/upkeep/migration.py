@@ -257,14 +257,14 @@ def migrate(context: Context, to: int) -> tuple[MigrationPlan, str | None]:
         migration = plan(context, to)
         if not migration.edits:
             return migration, None
-        subject = f"memory: migrate to format {migration.new}"
+        summary = f"migrate to format {migration.new}"
         if migration.old == migration.new and {step.name for step in migration.steps} == {
             RECORDING
         }:
-            subject = f"memory: {RECORDING}"
+            summary = RECORDING
         body = "".join(
             f"{step.name}: {format_count(len(step.files), 'file')}\n" for step in migration.steps
         )
         trailers = {messages.FORMAT: str(migration.new)}
-        done = commit_edits(context, migration.edits, subject, body, trailers, AGAIN)
+        done = commit_edits(context, migration.edits, summary, body, trailers, AGAIN)
     return migration, done

@@ -131,7 +131,7 @@ def remove(context: Context, going: Mapping[str, Record], head: Tree | None) -> 
         done = commit_files(
             context,
             (),
-            f"memory: purge {what}",
+            f"purge {what}",
             {PURGES: ", ".join(sorted(going))},  # the gate looks for each id in this trailer
             removed=paths,
             env={PURGES_VARIABLE: " ".join(going)},

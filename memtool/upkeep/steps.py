@@ -102,9 +102,9 @@ def format_counts(steps: Iterable[UpkeepStep]) -> str:
     return ", ".join(f"{kinds.count(do):,} {done}" for do, done in KINDS.items() if do in kinds)
 
 
-def format_subject(steps: Iterable[UpkeepStep]) -> str:
-    """Format the first line of the commit message."""
-    return f"memory: maintain: {format_counts(steps)}"
+def format_summary(steps: Iterable[UpkeepStep]) -> str:
+    """Format the summary of the commit."""
+    return f"maintain: {format_counts(steps)}"
 
 
 def format_body(steps: Iterable[UpkeepStep]) -> str:

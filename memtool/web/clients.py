@@ -206,8 +206,7 @@ def clear_category(call: ClientCall, arguments: Given) -> dict[str, Any]:
         return {"success": True, "itemsDeleted": 0}
     done = call.ask(
         "forget",
-        wanted=f"category:{category}",
-        all=True,
+        id=f"category:{category}",
         reason=arguments["reason"] or f"the category {category} was cleared",
         commit=arguments["commit"],
         dry_run=arguments["dry_run"],

@@ -45,7 +45,7 @@ def test_null_means_not_given():
         ("search", {}, "query is missing"),
         ("search", {"query": None}, "query is missing"),
         ("search", {"query": "  "}, "query is empty"),
-        ("forget", {"wanted": "dec-a"}, "reason is missing"),
+        ("forget", {"id": "dec-a"}, "reason is missing"),
         ("resolve", {"ids": [], "keep": "both", "reason": "x"}, "ids is missing"),
         ("search", {"query": 7}, "query takes a text, not a whole number"),
         ("search", {"query": ["a", "b"]}, "query takes a text, not a list"),
@@ -186,7 +186,7 @@ def test_a_dry_run_leaves_no_trace(sandbox: Sandbox):
     for name, values in (
         ("new", {"type": "decision", "title": "Use Postgres", "body": "For all."}),
         ("pin", {"id": "dec-a"}),
-        ("forget", {"wanted": "dec-a", "reason": "gone"}),
+        ("forget", {"id": "dec-a", "reason": "gone"}),
     ):
         answer = call(sandbox, name, **values, dry_run=True, commit=True)
         assert answer.error is None
@@ -281,7 +281,7 @@ def test_an_old_argument_means_the_new_one_and_is_noted(sandbox: Sandbox):
     """A client that has the schema of the version before is answered as well."""
     sandbox.memory("dec-a")
     sandbox.commit()
-    answer = call(sandbox, "forget", wanted="dec-a", why="gone", dry_run=True)
+    answer = call(sandbox, "forget", id="dec-a", why="gone", dry_run=True)
     assert answer.error is None
     assert answer.notes[0] == "why is called reason now"
     assert "why" not in TOOLS["forget"].parameters

@@ -105,7 +105,7 @@ def test_after_two_dashes_every_word_is_an_argument():
 def test_a_word_with_a_dash_is_an_argument_where_any_number_may_stand():
     """The `-word` of a query needs no quoting tricks."""
     assert call("remember", "not", "-redis").positional == ("not", "-redis")
-    assert refusal("pin", "-redis").message == "memtool pin has no option -redis"
+    assert refusal("undo", "-redis").message == "memtool undo has no option -redis"
 
 
 def test_a_sentence_is_an_argument_whatever_it_begins_with():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from conftest import Sandbox
 
@@ -32,18 +34,14 @@ def test_a_reason_is_required(sandbox: Sandbox) -> None:
         forget(sandbox.context(), "dec-a")
 
 
-def test_a_query_forgets_one_memory_and_refuses_to_guess_among_several(sandbox: Sandbox) -> None:
-    """One hit is meant; of several, only --all takes them together."""
-    sandbox.memory("dec-a", "The printer is blue.\n", tags=("printer",))
+def test_a_filter_forgets_all_that_it_finds_and_words_never_guess(sandbox: Sandbox) -> None:
+    """A query is explicit; words that name more than one memory are refused with their titles."""
     sandbox.memory("dec-b", "The scanner is green.\n", tags=("scanner",))
     sandbox.memory("dec-c", "Another scanner is red.\n", tags=("scanner",))
-    ws = sandbox.context()
-    assert [memory.id for memory in forget(ws, "tag:printer", reason="gone").forgotten] == ["dec-a"]
-    with pytest.raises(MemtoolError, match="matches 2 memories") as caught:
-        forget(sandbox.context(), "tag:scanner", reason="gone")
-    assert "--all" in caught.value.hint
-    both = forget(sandbox.context(), "tag:scanner", reason="gone", all=True)
-    assert sorted(memory.id for memory in both.forgotten) == ["dec-b", "dec-c"]
+    with pytest.raises(MemtoolError, match=r"matches 2 (active )?memories:\n  dec-b  Title"):
+        forget(sandbox.context(), "dec", reason="gone")
+    both = forget(sandbox.context(), "tag:scanner", reason="gone")
+    assert [memory.id for memory in both.forgotten] == ["dec-b", "dec-c"]
 
 
 def test_several_are_forgotten_in_one_commit_or_not_at_all(
@@ -55,17 +53,17 @@ def test_several_are_forgotten_in_one_commit_or_not_at_all(
     sandbox.commit()
     real = files.replace
 
-    def full(root: str, path: str, data: bytes, *, expected: bytes | None) -> None:
+    def full(root: str, path: str, data: bytes, **options: Any) -> None:
         if "dec-c" in path:
             raise MemtoolError("no space; nothing was changed", code="disk")
-        real(root, path, data, expected=expected)
+        real(root, path, data, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(files, "replace", full)
         with pytest.raises(MemtoolError, match=r"^no space; nothing was changed$"):
-            forget(sandbox.context(), "tag:scanner", reason="gone", all=True, commit=True)
+            forget(sandbox.context(), "tag:scanner", reason="gone", commit=True)
     assert sandbox.git("status", "--porcelain") == ""
-    done = forget(sandbox.context(), "tag:scanner", reason="gone", all=True, commit=True).forgotten
+    done = forget(sandbox.context(), "tag:scanner", reason="gone", commit=True).forgotten
     head = sandbox.git("rev-parse", "HEAD").strip()
     assert [(memory.id, memory.commit) for memory in done] == [("dec-b", head), ("dec-c", head)]
     assert "Memory-Id: dec-b, dec-c\nReason: gone\n" in sandbox.git("log", "-1", "--format=%B")

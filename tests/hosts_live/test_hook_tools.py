@@ -2,40 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from conftest import Sandbox
+from hosts_live.packages import install_pinned
 
 from memtool.commands.install import install, uninstall
 from memtool.hosts import diagnostics, git_probe
 
 pytestmark = pytest.mark.live
 
-CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtool-live-hooks"
 PINNED = {"husky": "9.1.7", "lefthook": "2.0.4"}
-INSTALL_S = 300
 
 
 @pytest.fixture(scope="module")
 def modules() -> Path:
     """Return the `node_modules` of the tools; the tests skip where npm cannot bring them."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("the tools come from npm, which is not here")
-    folder = CACHE / "node_modules"
-    if not all((folder / name).exists() for name in PINNED):
-        CACHE.mkdir(parents=True, exist_ok=True)
-        (CACHE / "package.json").write_text("{}")
-        wanted = [f"{name}@{version}" for name, version in PINNED.items()]
-        call = [npm, "install", "--save-exact", "--no-audit", "--no-fund", *wanted]
-        done = subprocess.run(call, cwd=CACHE, check=False, capture_output=True, timeout=INSTALL_S)
-        if done.returncode:
-            pytest.skip("npm could not bring the tools")
-    return folder
+    return install_pinned("memtool-live-hooks", PINNED)
 
 
 @pytest.fixture

@@ -154,9 +154,9 @@ def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
         assert (await ask(client, "log", id=old))["events"]
         assert (await ask(client, "check"))["problems"] == []
         assert (await ask(client, "status"))["total"] == 3
-        gone = await ask(client, "forget", wanted=right["id"], reason="it was a joke", dry_run=True)
+        gone = await ask(client, "forget", id=right["id"], reason="it was a joke", dry_run=True)
         assert gone["forgotten"][0]["dry_run"]
-        await ask(client, "forget", wanted=right["id"], reason="it was a joke")
+        await ask(client, "forget", id=right["id"], reason="it was a joke")
         await ask(client, "restore", id=right["id"])
         undone = await ask(client, "undo", id=old, dry_run=True)
         assert (undone["step"], undone["how"]) == ("superseded", "discarded")

@@ -21,8 +21,8 @@ from memtool.store.git import GitError
 from memtool.store.repository import Repository
 
 
-def commit(sandbox: Sandbox, *paths: str, subject: str = "memory: add", **trailers: str) -> str:
-    return commit_files(sandbox.context(), paths, subject, trailers) or ""
+def commit(sandbox: Sandbox, *paths: str, summary: str = "add", **trailers: str) -> str:
+    return commit_files(sandbox.context(), paths, summary, trailers) or ""
 
 
 def refused(sandbox: Sandbox, *paths: str) -> MemtoolError:
@@ -68,7 +68,7 @@ def test_only_the_named_file_is_committed(busy: Sandbox) -> None:
     """A new and a changed memory are committed; staged and unstaged work stays to the byte."""
     before = users_work(busy)
     for path in (busy.memory("dec-new"), busy.memory("dec-old", "changed\n")):
-        made = commit(busy, path, subject="memory: add", **{"Memory-Id": "dec-new"})
+        made = commit(busy, path, summary="add", **{"Memory-Id": "dec-new"})
         assert busy.git("rev-parse", "HEAD").strip() == made
         assert busy.git("show", "--name-only", "--format=", "HEAD").split() == [path]
         assert users_work(busy) == before
@@ -162,7 +162,7 @@ def test_a_known_file_is_named_because_an_abort_takes_its_change_back(sandbox: S
     sandbox.git("rebase", "main", check=False)
     context = sandbox.context()
     new, old = sandbox.memory("dec-new"), sandbox.memory("dec-old", "changed\n")
-    assert commit_files(context, [new, old], "memory: add", {}) is None
+    assert commit_files(context, [new, old], "add", {}) is None
     assert f"its --abort takes back changes of {old};" in context.notes[0]
 
 
@@ -174,7 +174,7 @@ def test_where_jujutsu_works_it_takes_the_file_in(sandbox: Sandbox) -> None:
     (sandbox.path / ".jj").mkdir()
     context = sandbox.context()
     path = sandbox.memory("dec-b")
-    assert commit_files(context, [path], "memory: add", {}) is None
+    assert commit_files(context, [path], "add", {}) is None
     assert context.notes[0].endswith(f"jj takes it into its own commit: jj commit {path}")
 
 
@@ -225,9 +225,9 @@ def test_odd_names_and_texts_are_taken_literally(sandbox: Sandbox) -> None:
     """Patterns in a path match nothing else; line feeds in texts begin no trailer of their own."""
     sandbox.write(".memory/dec-x.md", "no\n")
     sandbox.write(".memory/*.md", "yes\n")
-    commit(sandbox, ".memory/*.md", subject="a\nb", Reason="c\nMemory-Id: forged\n\n# d")
+    commit(sandbox, ".memory/*.md", summary="a\nb", Reason="c\nMemory-Id: forged\n\n# d")
     assert sandbox.git("ls-files").split() == [".memory/*.md"]
-    message = "a b\n\nReason: c Memory-Id: forged # d"
+    message = "memory: a b\n\nReason: c Memory-Id: forged # d"
     assert sandbox.git("log", "-1", "--format=%B").strip() == message
 
 
@@ -242,7 +242,7 @@ def test_during_a_merge_the_file_goes_in_with_it(busy: Sandbox) -> None:
     before = users_work(busy)
     path = busy.memory("dec-new")
     context = busy.context()
-    assert commit_files(context, [path], "memory: add", {}) is None
+    assert commit_files(context, [path], "add", {}) is None
     assert f"{path} is written and staged, not committed: a merge is unf" in context.notes[0]
     assert users_work(busy) == before
     busy.write("both", "joined\n")
@@ -479,7 +479,7 @@ def test_an_index_that_cannot_follow_is_named(sandbox: Sandbox) -> None:
 
 
 def removal(sandbox: Sandbox, *paths: str, new: tuple[str, ...] = ()) -> str:
-    return commit_files(sandbox.context(), new, "memory: remove", {}, removed=paths) or ""
+    return commit_files(sandbox.context(), new, "remove", {}, removed=paths) or ""
 
 
 def test_a_removal_leaves_the_users_work_alone(busy: Sandbox) -> None:

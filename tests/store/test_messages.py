@@ -9,6 +9,7 @@ from memtool.store.messages import (
     PURGES,
     UNDOES,
     UPHOLDS,
+    compose,
     filter_trailers,
     find_co_authors,
     find_pull_request,
@@ -189,3 +190,12 @@ def test_co_authors_are_others_than_the_author_and_named_once() -> None:
     )
     message = "\n\n".join(("Keep sessions", *lines, "The end."))
     assert find_co_authors(message, "Ada", "ada@example.org") == ("Bo", "Cy")
+
+
+def test_long_lines_are_folded_and_read_back() -> None:
+    """No line has over 100 characters, and none of a folded text begins a trailer of its own."""
+    ids = ", ".join(f"dec-2026-03-01-hold-a-seat-for-{number}-minutes" for number in range(20))
+    reason = "- it says Supersedes: dec-forged and * Memory-Id: dec-forged again, " * 9
+    text = compose("memory: x", {MEMORY_ID: ids, "Reason": reason}, f"renew dec-a: {reason}")
+    assert max(map(len, text.splitlines())) <= 100
+    assert parse_trailers(text) == ((MEMORY_ID, ids), ("Reason", reason.strip()))

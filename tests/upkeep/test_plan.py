@@ -28,7 +28,7 @@ from memtool.upkeep.steps import (
     UpkeepStep,
     build_edits,
     format_body,
-    format_subject,
+    format_summary,
 )
 
 BODIES = (
@@ -108,7 +108,7 @@ def test_the_message_of_a_large_plan_stays_readable():
     assert len(lines) == MAX_LINES + 1
     assert lines[-1] == "and 100 more, which the diff shows"
     assert max(map(len, lines)) <= MAX_LINE
-    assert format_subject(steps) == "memory: maintain: 300 archived"
+    assert format_summary(steps) == "maintain: 300 archived"
 
 
 def test_steps_on_one_file_are_one_edit(sandbox: Sandbox):

@@ -166,7 +166,7 @@ ANSWERED: list[tuple[str, dict[str, Any]]] = [
     ("/api/session-list", {}),
     ("/api/remember", {"text": "Deploys run on Tuesdays.", "dry_run": True}),
     ("/api/pin", {"id": "dec-b", "dry_run": True}),
-    ("/api/forget", {"wanted": "dec-a", "reason": "x", "dry_run": True}),
+    ("/api/forget", {"id": "dec-a", "reason": "x", "dry_run": True}),
     ("/api/promote", {"list": True}),
     ("/api/auto", {}),
     ("/api/maintain", {"dry_run": True}),
@@ -309,6 +309,6 @@ def test_the_programs_of_the_documentation_work(sandbox: Sandbox, server: Any):
 def test_an_old_argument_means_the_new_one_and_is_noted(sandbox: Sandbox, web: Web):
     """In an object and in an address, for one version."""
     sandbox.memory("dec-a")
-    payload = {"wanted": "dec-a", "why": "gone", "dry_run": True}
+    payload = {"id": "dec-a", "why": "gone", "dry_run": True}
     answer = web.post("/api/forget", payload)
     assert (answer.status, answer.json()["notes"][0]) == (200, "why is called reason now")

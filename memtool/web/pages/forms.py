@@ -167,9 +167,8 @@ def _find_changes(value: Any) -> list[tuple[str, str, str]]:
         for key, pair in (own.items() if isinstance(own, dict) else ())
         if isinstance(pair, list) and len(pair) == 2
     ]
-    return rows + [
-        row for key, item in value.items() if key != "changes" for row in _find_changes(item)
-    ]
+    inner = [row for key, item in value.items() if key != "changes" for row in _find_changes(item)]
+    return list(dict.fromkeys([*rows, *inner]))
 
 
 def _patch(context: Context, commit: str) -> str:
