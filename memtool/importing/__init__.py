@@ -38,6 +38,12 @@ _ROWS = (
         "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
     ),
     Source(
+        "rules",
+        "rules.drafts",
+        "a directory with .cursor/rules, .github/instructions, .clinerules or similar, or a file "
+        "such as .cursorrules or copilot-instructions.md",
+    ),
+    Source(
         "jsonl",
         "jsonl.drafts",
         "a file with one JSON object a line, plain or .gz, or - for stdin",

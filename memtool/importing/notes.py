@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from memtool.importing import agents, entries, originals
+from memtool.importing import entries, originals, sections
 from memtool.importing.entries import StoreEntry, find_relation, to_snake_case
 from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import ids
@@ -231,7 +231,7 @@ def _parse_bank(source: Original, text: str) -> Iterator[StoreEntry]:
     name = os.path.splitext(os.path.basename(source.path))[0]
     words = to_snake_case(name).replace("_", " ").split()
     kind = _find_kind([*words, name.lower()])
-    parts = agents.split_agent_file(text, os.path.basename(source.path))
+    parts = sections.split_file(text, os.path.basename(source.path))
     tops = {part.headings[0] for part in parts if part.headings}
     is_titled = len(tops) == 1 and any(len(part.headings) > 1 for part in parts)
     title = tops.pop() if is_titled else " ".join(words).capitalize()
