@@ -106,11 +106,24 @@ _ROWS = (
         takes_map=True,
     ),
     Source(
+        "obsidian",
+        "notes.obsidian_drafts",
+        "the directory of a vault of Obsidian",
+        is_store=True,
+        takes_map=True,
+    ),
+    Source(
         "serena",
         "notes.serena_drafts",
         "a directory .serena/memories with markdown files",
         is_store=True,
         takes_map=True,
+    ),
+    Source(
+        "hosts",
+        "host_memories.drafts",
+        "the home directory in which agent hosts keep memories of their own",
+        is_store=True,
     ),
 )
 SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}

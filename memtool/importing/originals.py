@@ -62,7 +62,8 @@ class ImportRequest(Value):
 
     `project` is the requested one if a store has several; empty for the repository's. `places` maps
     keys to paths in entries, in addition to the tables. `stdin` are lines that are read instead of
-    a file.
+    a file. `env` are the user's environment variables, and `is_global` says that the memories are
+    for all projects: the hosts' own memories are found and chosen by them.
     """
 
     top: str
@@ -71,6 +72,8 @@ class ImportRequest(Value):
     project: str = ""
     places: Mapping[str, Sequence[str]] = {}
     stdin: bytes | None = None
+    env: Mapping[str, str] = {}
+    is_global: bool = False
 
 
 class ForeignRecord(Value):

@@ -65,7 +65,7 @@ _EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?![\w*_])")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)")
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
-_NUMBERING = re.compile(r"(?:\d+(?:\.\d+)*[.):]?|[IVX]+\.)\s+(?=\S)")
+_NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*[.):]|[IVX]+\.)\s+(?=\S)")
 _BOLD_LEAD = re.compile(r"(?:\*\*|__)([^*_]{8,90}?)[.:]?(?:\*\*|__)\s*[.:\u2013\u2014-]*")
 _LABEL = re.compile(r"([^:.!?`]{2,40}):\s+(?=\S)")
 _SENTENCE_END = re.compile(r"[.!?\u3002](?=\s+[^a-z\s]|\s*$)")
@@ -216,7 +216,7 @@ def _split_part(part: HeadedSection, label: str, *, is_opening: bool) -> Iterato
                 if text and not _is_pointer(text):
                     rules.append(_build_rule(part, item, text, heading, lead))
     remainder = _join_remaining(lines, blocks, removed) if removed else part.text
-    if _has_text(remainder) and not _says_nothing(remainder):
+    if _has_text(remainder) and not says_nothing(remainder):
         titles = (
             _build_opening_titles(part, remainder, label)
             if is_opening
@@ -231,6 +231,17 @@ def _split_part(part: HeadedSection, label: str, *, is_opening: bool) -> Iterato
             remainder,
         )
     yield from rules
+
+
+def read_items(part: HeadedSection) -> Iterator[tuple[int, int, str]]:
+    """Yield the first and last line and the text of each item of the lists of a section."""
+    lines = part.text.split("\n")
+    for block in _read_blocks(part.text):
+        for item in block.items:
+            text = _item_text(lines, *item)
+            if text:
+                end = part.text_line + _find_item_end(lines, item) - 1
+                yield part.text_line + item[0], end, text
 
 
 def _group_by_heading(blocks: Sequence[_Block]) -> Iterator[list[_Block]]:
@@ -513,7 +524,7 @@ def _build_opening_titles(part: HeadedSection, text: str, label: str) -> tuple[s
     return tuple(dict.fromkeys(filter(None, names)))
 
 
-def _says_nothing(text: str) -> bool:
+def says_nothing(text: str) -> bool:
     """Return whether a text only points elsewhere, announces what is gone, or speaks of itself."""
     lines = text.split("\n")
     rows = []
