@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 from memtool import tables
 from memtool.importing import originals, sections
@@ -65,14 +65,17 @@ def find_root(place: str, top: str) -> str:
     return place if os.path.isdir(place) else os.path.dirname(place)
 
 
-def find_governed_folder(path: str, root: str) -> str:
-    """Return the directory that a file governs, relative to `root`; empty for all of it."""
+def find_governed_folder(path: str, root: str, own_folders: Collection[str] = ()) -> str:
+    """Return the directory that a file governs, relative to `root`; empty for all of it.
+
+    A file in one of the tool's own folders governs the directory around that folder.
+    """
     folder = os.path.relpath(os.path.dirname(path), root).replace(os.sep, "/")
     if folder == "." or folder.startswith(".."):
         return ""
     parts = folder.split("/")
-    hidden = next((at for at, part in enumerate(parts) if part.startswith(".")), len(parts))
-    return "/".join(parts[:hidden])
+    own = next((at for at, part in enumerate(parts) if part in own_folders), len(parts))
+    return "/".join(parts[:own])
 
 
 AgentText = tuple[Original, str, str]
@@ -88,7 +91,9 @@ def _read_all(place: str, root: str, top: str) -> Iterator[AgentText | Problem]:
         if isinstance(agent_file, Problem):
             yield agent_file
         else:
-            folder = find_governed_folder(agent_file.path, root)
+            parent = os.path.basename(os.path.dirname(agent_file.path))
+            own_folders = AGENT_FOLDERS.intersection((parent,))
+            folder = find_governed_folder(agent_file.path, root, own_folders)
             yield from _read_with_imports(agent_file, folder, root, top, done, 0)
 
 

@@ -7,7 +7,8 @@ with a front matter. The globs there become `files`, and its description becomes
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -56,6 +57,7 @@ ALWAYS: Mapping[str, str] = {"alwaysApply": "true", "trigger": "always_on", "inc
 """Keys with the value by which a rule is always given to the agent."""
 ALWAYS_TAG = "always-apply"
 KNOWN_KEYS = frozenset({*GLOB_KEYS, *TITLE_KEYS, *ALWAYS, "tags", "version", "type"})
+_MODE = re.compile(r"/(?:\.roo/rules|\.roorules|\.clinerules)-([\w-]+)(?=/|$)")
 MAX_LABEL_CHARS = 60
 """A description above this length is no title of the sections below it."""
 
@@ -75,12 +77,26 @@ def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Proble
                 records.append(text)
             else:
                 records += _read_rules(source, text, root, unknown)
-    yield from agents.with_distinct_titles(records)
+    yield from agents.with_distinct_titles(_without_copies(records))
     shown = originals.build_original(place, request.top).shown
     for key, count in sorted(unknown.items()):
         have = format_count(count, "file has", "files have")
         what = f"{have} {originals.to_line(key, 60)}, which is left out"
         yield Problem(shown, 0, "left-out", what, "", severity="warning")
+
+
+def _without_copies(
+    records: Sequence[ForeignRecord | Problem],
+) -> Iterator[ForeignRecord | Problem]:
+    """Yield the records, without those that say what one before says of the same files."""
+    seen = set()
+    for record in records:
+        if isinstance(record, ForeignRecord):
+            mark = record.body, record.fields.get("files")
+            if mark in seen:
+                continue
+            seen.add(mark)
+        yield record
 
 
 def is_likely_name(name: str) -> bool:
@@ -116,7 +132,7 @@ def _read_rules(
     lines = text.split("\n")
     front, first = originals.front_matter(lines)
     body = "\n".join([*[""] * first, *lines[first:]])
-    folder = agents.find_governed_folder(source.path, root)
+    folder = agents.find_governed_folder(source.path, root, ROOTS)
     for key in front:
         if key not in KNOWN_KEYS:
             unknown[key] = unknown.get(key, 0) + 1
@@ -160,10 +176,8 @@ def _find_tags(path: str, front: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tags of a file: its own, its mode, and that it is always given."""
     own = front.get("tags", ())
     tags = list(own) if isinstance(own, tuple) else [tag.strip() for tag in str(own).split(",")]
-    for part in path.replace(os.sep, "/").split("/")[-4:]:
-        for start in ("rules-", ".roorules-", ".clinerules-"):
-            if part.startswith(start):
-                tags.append(part.removeprefix(start))
+    mode = _MODE.search(path.replace(os.sep, "/"))
+    tags += [mode[1]] if mode else []
     if any(str(front.get(key, "")).lower() == value for key, value in ALWAYS.items()):
         tags.append(ALWAYS_TAG)
     return tuple(dict.fromkeys(tag for tag in tags if tag and schema.is_line(tag)))

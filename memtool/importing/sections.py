@@ -68,6 +68,8 @@ _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*[.):]|[IVX]+\.)\s+(?=\S)")
 _BOLD_LEAD = re.compile(r"(?:\*\*|__)([^*_]{8,90}?)[.:]?(?:\*\*|__)\s*[.:\u2013\u2014-]*")
 _LABEL = re.compile(r"([^:.!?`]{2,40}):\s+(?=\S)")
+_NUMBERED_LABEL = re.compile(r"[*_]*[^:*`]{2,30}[*_]*:[*_]*\s*[*_]*v?[\d./-]{3,}\S*[*_]*")
+_FILE_NAME = re.compile(r"\s*[-:\u2013\u2014|(]*\s*\b(?:CLAUDE|AGENTS|GEMINI|QWEN)\.md\b\)?")
 _SENTENCE_END = re.compile(r"[.!?\u3002](?=\s+[^a-z\s]|\s*$)")
 _ABBREVIATION = re.compile(r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|incl)|\b[A-Z])\.$")
 _PLACES = ("in ", "for ", "on ", "at ", "with ", "inside ", "within ", "under ", "below ")
@@ -293,11 +295,15 @@ def _block_parser():  # type: ignore[no-untyped-def]
     return build_parser(with_html=True).disable("inline")
 
 
+def _blank(comment: re.Match[str]) -> str:
+    return "\n" * comment[0].count("\n")
+
+
 def _read_blocks(text: str) -> list[_Block]:
-    """Return the blocks at the top level of a text."""
+    """Return the blocks at the top level of a text; comments between them are none."""
     blocks: list[_Block] = []
     items: list[tuple[int, int]] = []
-    for token in _block_parser().parse(text):
+    for token in _block_parser().parse(_COMMENT.sub(_blank, text)):
         if token.type == "list_item_open" and token.level == 1 and token.map:
             items.append((token.map[0], token.map[1]))
         elif token.level == 0 and token.nesting >= 0 and token.map:
@@ -395,7 +401,8 @@ def _forbids_by(heading: str) -> bool:
 
 def has_prohibition(text: str) -> bool:
     """Return whether the first paragraph of a text forbids something."""
-    return bool(_FORBIDDING.intersection(_split_words(to_plain(_first_paragraph(text)))[:12]))
+    words = _split_words(to_plain(_first_paragraph(text)))
+    return words[:1] in (["no"], ["not"]) or bool(_FORBIDDING.intersection(words[:12]))
 
 
 def _split_words(text: str) -> list[str]:
@@ -416,6 +423,7 @@ def to_plain(text: str) -> str:
 def clean_heading(text: str) -> str:
     """Return a heading without its mark, numbering, emphasis, emoji and final colon."""
     plain = to_plain(text.strip().lstrip("#").strip().rstrip("#").strip())
+    plain = _FILE_NAME.sub("", plain).strip() or plain
     plain = to_plain(_NUMBERING.sub("", plain, count=1)).rstrip(":").strip().replace("`", "")
     return plain.capitalize() if plain.isupper() and " " in plain else plain
 
@@ -528,7 +536,7 @@ def says_nothing(text: str) -> bool:
     """Return whether a text only points elsewhere, announces what is gone, or speaks of itself."""
     lines = text.split("\n")
     rows = []
-    for block in _read_blocks(_COMMENT.sub("", text)):
+    for block in _read_blocks(text):
         if block.kind in ("heading", "hr", "html_block"):
             continue
         if block.items:
@@ -536,7 +544,8 @@ def says_nothing(text: str) -> bool:
             rows += [_is_pointer(item) for item in items if item]
         elif block.kind == "paragraph":
             paragraph = _join(lines, block)
-            rows.append(_is_pointer(paragraph) or _is_about_itself(paragraph))
+            is_dateline = _is_dateline(lines[block.first : block.last])
+            rows.append(is_dateline or _is_pointer(paragraph) or _is_about_itself(paragraph))
         else:
             return False
     return all(rows)
@@ -574,8 +583,12 @@ def _is_pointer(text: str) -> bool:
 
 
 def _is_entry(line: str, reference: re.Match[str]) -> bool:
-    """Return whether a line is an entry of an index: it begins with a link to a document."""
+    """Return whether a line is an entry of an index: it begins with a link, or with a document."""
     start = to_plain(line[: reference.start()]).strip("*_ ")
-    target = reference[0].partition("](")[2] or reference[0]
-    is_document = target.startswith("#") or bool(re.search(rf"{_DOCUMENT}", target))
-    return not start and is_document
+    is_link = "](" in reference[0]
+    return not start and (is_link or bool(re.search(_DOCUMENT, reference[0])))
+
+
+def _is_dateline(paragraph: Sequence[str]) -> bool:
+    """Return whether each line is a label with a number, as in `Last updated: 2025-04-01`."""
+    return all(_NUMBERED_LABEL.fullmatch(line.strip()) for line in paragraph)

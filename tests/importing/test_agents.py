@@ -137,3 +137,15 @@ def test_prohibitions_about_files_are_warnings(tmp_path):
     text = "## Rules\n\n- Never import the client on the server.\n- Use the router for links.\n"
     (tmp_path / "web" / "AGENTS.md").write_text(text)
     assert [draft.fields["category"] for draft in read(tmp_path)] == ["warning", "preference"]
+
+
+def test_a_hidden_directory_with_a_file_of_its_own_is_governed(tmp_path):
+    """`.github/workflows/AGENTS.md` is about the workflows, `.github/AGENTS.md` about all."""
+    for folder in (".github", ".github/workflows"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "AGENTS.md").write_text(f"## Errors {folder}\n\nAre values.\n")
+    files = {draft.original.name: draft.fields.get("files") for draft in read(tmp_path)}
+    assert files == {
+        ".github/AGENTS.md": None,
+        ".github/workflows/AGENTS.md": (".github/workflows/**",),
+    }

@@ -181,3 +181,10 @@ def test_a_large_rule_is_cut_and_says_where_the_whole_is(sandbox: Sandbox):
     text = (sandbox.path / done["memories"][0]["path"]).read_text()
     assert "the whole text of" in text
     assert ".cursorrules" in text
+
+
+def test_a_rule_of_two_tools_is_one_memory(tmp_path):
+    """Many projects write the same rules for each agent."""
+    for name in (".cursorrules", ".windsurfrules"):
+        write(tmp_path, name, "- Use cents.\n- Never use floats.\n")
+    assert len(records(tmp_path)) == 2

@@ -164,3 +164,9 @@ def test_a_title_has_no_more_than_it_needs(text, title):
 def test_a_sentence_ends_at_its_stop(text, sentence):
     """Abbreviations and dots in names do not end it; a long one is cut at a word."""
     assert sections.find_sentence(text) == sentence
+
+
+def test_comments_between_rules_hide_none():
+    """Marks of other tools between the items of a list leave it a list."""
+    text = "## Types\n\n<!-- rule 1 -->\n- Use Money.\n<!-- rule 2 -->\n- Never use floats.\n"
+    assert titles(text) == ["Types: Use Money", "Types: Never use floats"]
