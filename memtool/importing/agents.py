@@ -22,6 +22,8 @@ NAMES = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "QWEN.md"})
 MAX_IMPORT_DEPTH = 5
 """Hops from a file to those that it imports, as in Claude Code."""
 MAX_SLUG_CHARS = 80
+MAX_LINE_CHARS = 2_000
+"""Characters of a line in which imports are looked for."""
 AGENT_FOLDERS = frozenset({".claude", ".gemini", ".qwen", ".github"})
 """Hidden directories with files for the directory around them."""
 _PREFERENCE_WORDS = frozenset(tables.read_words("importing/preference_words"))
@@ -147,7 +149,7 @@ def find_imports(text: str) -> list[tuple[str, int]]:
     imports = []
     for number, line in enumerate(text.split("\n")):
         if "@" in line and number not in code:
-            plain = _CODE_SPAN.sub(" ", line)
+            plain = _CODE_SPAN.sub(" ", line[:MAX_LINE_CHARS])
             imports += [(match[1].rstrip("."), number + 1) for match in _IMPORT.finditer(plain)]
     return imports
 

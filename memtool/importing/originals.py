@@ -163,11 +163,12 @@ def find_files(
     hidden_folders: Collection[str] = (),
     *,
     links_within: str = "",
+    is_wanted_path: Callable[[str], bool] = bool,
 ) -> Iterator[Original | Problem]:
     """Yield the file itself, or the wanted files below a directory, by path, as `read_texts` does.
 
     Of the hidden directories, only those with one of the names are searched. A link to a file below
-    `links_within` is yielded like a file.
+    `links_within` is yielded like a file. `is_wanted_path` chooses by the whole path.
     """
     path = locate(path)
     refused: list[OSError] = []
@@ -180,7 +181,8 @@ def find_files(
         paths += [
             place
             for place in places
-            if not os.path.islink(place) or _leads_into(place, links_within)
+            if is_wanted_path(place)
+            and (not os.path.islink(place) or _leads_into(place, links_within))
         ]
     for error in refused:
         reason = f"it cannot be read: {find_reason(error)}"

@@ -68,15 +68,14 @@ def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Proble
     root = agents.find_root(place, request.top)
     records: list[ForeignRecord | Problem] = []
     unknown: dict[str, int] = {}
-    for source in originals.find_files(place, request.top, is_likely_name, ROOTS):
-        if isinstance(source, Problem):
-            records.append(source)
-        elif source.path == place or is_rule_file(source.path):
-            text = originals.read_text(source)
-            if isinstance(text, Problem):
-                records.append(text)
-            else:
-                records += _read_rules(source, text, root, unknown)
+    for source in originals.find_files(
+        place, request.top, is_likely_name, ROOTS, is_wanted_path=is_rule_file
+    ):
+        text = source if isinstance(source, Problem) else originals.read_text(source)
+        if isinstance(source, Problem) or isinstance(text, Problem):
+            records += [text] if isinstance(text, Problem) else []
+        else:
+            records += _read_rules(source, text, root, unknown)
     yield from agents.with_distinct_titles(_without_copies(records))
     shown = originals.build_original(place, request.top).shown
     for key, count in sorted(unknown.items()):
@@ -108,6 +107,8 @@ def is_rule_file(path: str) -> bool:
     """Return whether a file holds rules, by its name and the folders that it is in."""
     parts = path.replace(os.sep, "/").split("/")
     name = parts[-1]
+    if "/." not in path and name.endswith((".md", ".txt")) and not _may_be_rules(name):
+        return False
     if any(fnmatchcase(name, pattern) for pattern in FILES):
         return True
     for at, part in enumerate(parts[:-1]):
@@ -118,6 +119,10 @@ def is_rule_file(path: str) -> bool:
                 for folder, names in FOLDERS
             )
     return False
+
+
+def _may_be_rules(name: str) -> bool:
+    return name.endswith(".instructions.md") or name == "copilot-instructions.md"
 
 
 def _is_below(path: str, folder: str) -> bool:

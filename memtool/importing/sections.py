@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from memtool import tables
 from memtool.importing import originals
@@ -31,6 +31,10 @@ MAX_PREFIX_CHARS = 30
 MAX_SHORT_CHARS = 60
 """A longer rule is understood without the heading above it."""
 MAX_POINTER_WORDS = 16
+MAX_READ_CHARS = 2_000
+"""Characters of a paragraph in which titles and links are looked for."""
+MAX_POINTING_CHARS = 20_000
+"""A longer text says something, whatever it points to."""
 
 _WORDS = tables.group_rows("importing/rule_words")
 _IMPERATIVES = frozenset(_WORDS["imperative"])
@@ -40,12 +44,14 @@ _NEGATIVE_HEADINGS = frozenset(_WORDS["negative_heading"])
 _NO_RULE_HEADINGS = frozenset(_WORDS["no_rules"])
 _GENERIC = frozenset(_WORDS["generic"])
 _CONDITIONS = frozenset(_WORDS["condition"])
-_TOPICS = frozenset(_WORDS["topic"])
+_PROCEDURES = frozenset(_WORDS["procedure"])
+_EXPLAINING_LABELS = frozenset(_WORDS["explaining_label"])
 
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-_DOCUMENT = r"[\w./~:@ -]*\.(?:md|mdc|mdx|markdown|txt|rst|adoc)"
+_DOCUMENT = r"[\w./~:@ -]{0,200}\.(?:md|mdc|mdx|markdown|txt|rst|adoc)"
 _REFERENCE = re.compile(
-    rf"!?\[[^\]]*\]\([^)]*\)|`@?{_DOCUMENT}`|@[\w./~-]+|(?<![\w`]){_DOCUMENT.replace(' ', '')}\b"
+    rf"!?\[[^\[\]]{{0,300}}\]\([^()]{{0,500}}\)|`@?{_DOCUMENT}`|@[\w./~-]+"
+    rf"|(?<![\w`]){_DOCUMENT.replace(' ', '')}\b"
     r"|<?https?://[^\s>)]+>?"
 )
 _POINTING = re.compile(
@@ -60,9 +66,9 @@ _SELF = re.compile(
     r"\b(?:agents?|claude|copilot|cursor|gemini|codex|assistants?|ai|llms?|models?|contributors)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_MARKUP = re.compile(r"(\*\*|__|~~)(.+?)\1")
-_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]+?)(?<=\S)\1(?![\w*_])")
-_LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
+_MARKUP = re.compile(r"(\*\*|__|~~)(.{1,300}?)\1")
+_EMPHASIS = re.compile(r"(?<![\w*_])([*_])(?=\S)([^*_\n]{1,300}?)(?<=\S)\1(?![\w*_])")
+_LINK = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()]{0,500}\)")
 _BULLET = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s+|$)")
 _CHECKBOX = re.compile(r"\[[ xX]\]\s+")
 _NUMBERING = re.compile(r"^(?:\d+(?:\.\d+)*[.):]|[IVX]+\.)\s+(?=\S)")
@@ -272,7 +278,7 @@ def _find_rule_lists(
         is_intro = previous is not None and _announces(_join(lines, previous))
         intro = previous if is_intro else None
         lead = _join(lines, intro) if intro else ""
-        is_rules = bool(block.items) and _states_rules(
+        is_rules = 2 <= len(block.items) <= MAX_RULES and _states_rules(
             [_item_text(lines, *item) for item in block.items],
             heading,
             lead,
@@ -299,7 +305,8 @@ def _blank(comment: re.Match[str]) -> str:
     return "\n" * comment[0].count("\n")
 
 
-def _read_blocks(text: str) -> list[_Block]:
+@lru_cache(maxsize=4)
+def _read_blocks(text: str) -> tuple[_Block, ...]:
     """Return the blocks at the top level of a text; comments between them are none."""
     blocks: list[_Block] = []
     items: list[tuple[int, int]] = []
@@ -312,7 +319,7 @@ def _read_blocks(text: str) -> list[_Block]:
             items = []
         elif token.level == 0 and token.type.endswith("_list_close"):
             blocks[-1] = blocks[-1].replace(items=tuple(items))
-    return blocks
+    return tuple(blocks)
 
 
 def _join(lines: Sequence[str], block: _Block) -> str:
@@ -367,13 +374,13 @@ def _find_level(line: str) -> int:
 
 def _states_rules(texts: Sequence[str], heading: str, lead: str, *, is_ordered: bool) -> bool:
     """Return whether a list states rules, one an item."""
-    if not 2 <= len(texts) <= MAX_RULES:
-        return False
     if _forbids_by(heading) or _forbids_by(lead):
         return True
     words = _split_words(heading)
-    is_procedure = len(words) > 1 and words[0].endswith("ing") and words[0] not in _TOPICS
-    if is_procedure or _NO_RULE_HEADINGS.intersection(words):
+    labels = {label[1].lower() for text in texts if (label := _LABEL.match(to_plain(text)))}
+    is_explanation = not labels.isdisjoint(_EXPLAINING_LABELS)
+    is_procedure = words[:1] != [] and words[0] in _PROCEDURES
+    if is_explanation or is_procedure or _NO_RULE_HEADINGS.intersection(words):
         return False
     if _CONDITIONS.union({"to"}).intersection(_split_words(lead)):
         return False
@@ -411,7 +418,7 @@ def _split_words(text: str) -> list[str]:
 
 def to_plain(text: str) -> str:
     """Return a line of markdown without emphasis, links and marks at its start."""
-    plain = _LINK.sub(r"\1", text)
+    plain = _LINK.sub(r"\1", text[:MAX_READ_CHARS])
     plain = _MARKUP.sub(r"\2", plain)
     plain = _EMPHASIS.sub(r"\2", plain)
     start = 0
@@ -534,6 +541,8 @@ def _build_opening_titles(part: HeadedSection, text: str, label: str) -> tuple[s
 
 def says_nothing(text: str) -> bool:
     """Return whether a text only points elsewhere, announces what is gone, or speaks of itself."""
+    if len(text) > MAX_POINTING_CHARS:
+        return False
     lines = text.split("\n")
     rows = []
     for block in _read_blocks(text):
@@ -561,6 +570,8 @@ def _is_about_itself(paragraph: str) -> bool:
 
 def _is_pointer(text: str) -> bool:
     """Return whether a paragraph or item only names another place to read."""
+    if len(text) > MAX_READ_CHARS:
+        return False
     line = " ".join(text.split())
     references = list(_REFERENCE.finditer(line))
     if not references:

@@ -188,3 +188,10 @@ def test_a_rule_of_two_tools_is_one_memory(tmp_path):
     for name in (".cursorrules", ".windsurfrules"):
         write(tmp_path, name, "- Use cents.\n- Never use floats.\n")
     assert len(records(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("text", ["[", "[a", "* ", "`a``@b", "<!-- ", "a.b/", "> ", "**a"])
+def test_a_file_of_one_sign_ends_soon(tmp_path, text):
+    """No pattern takes quadratic time; a list of thousands of items stays in its section."""
+    write(tmp_path, ".cursorrules", text * (200_000 // len(text)))
+    assert len(records(tmp_path)) <= 1

@@ -86,6 +86,7 @@ def test_a_list_of_rules_is_one_memory_a_rule():
         "## Commands\n\n- Run `make` to build.\n- Run `make test` to test.\n",
         "## Release\n\n1. Write the notes.\n2. Tag the commit.\n",
         "## Adding a table\n\n- Write a migration.\n- Add the model.\n",
+        "## It hangs\n\n- **Cause**: Mock calls wait.\n- **Solution**: Use a clock.\n",
         "## Layout\n\n- `src/` has the code.\n- `tests/` mirrors it.\n",
         "## Money\n\nTo round a price:\n\n- Use the helper.\n- Keep four digits.\n",
         f"## Money\n\n{'Prices are kept in cents. ' * 9}\n\n- Use cents.\n- Never use floats.\n",
