@@ -56,14 +56,19 @@ _PREFIX = ".memtool-"
 class InitResult(Value):
     """The memory directory, and the files that were created or changed for it.
 
-    `offers` are commands that would install memtool in the hooks and agent hosts found here.
+    `offers` are commands that would set up what was found here. `plan` has a line for each of
+    these, and `lines` say what was set up; `adopts` whether it is, or in a dry run would be.
     """
+
+    json_fields = "directory written commit dry_run offers plan lines"
 
     directory: str
     written: tuple[str, ...]
     commit: str | None
     dry_run: bool = False
     offers: tuple[str, ...] = ()
+    plan: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> InitResult:
@@ -162,6 +167,14 @@ def _plan_files(context: Context, directory: str) -> dict[str, bytes]:
     if directory not in {DEFAULT_DIRECTORY, context.directory}:
         planned[POINTER_NAME] = f'directory = "{directory}"\n'.encode()
     return planned
+
+
+def find_uncommitted_own(context: Context) -> list[str]:
+    """Return the files that `begin` writes, and that were never committed."""
+    names = [CONFIG_NAME, *(f"_{type_}.md" for type_ in TYPES)]
+    own = {f"{context.directory}/{name}" for name in names} | {ATTRIBUTES_NAME, POINTER_NAME}
+    status = context.repository.git.status(context.directory, ATTRIBUTES_NAME, POINTER_NAME)
+    return [path for letters, path in status if letters == "??" and path in own]
 
 
 def with_attributes(data: bytes, directory: str) -> bytes:

@@ -41,6 +41,8 @@ METAVARS = {
     "key": "FILE",
     "keep": "ID|newer|both",
     "map": "FIELD=JSON.PATH",
+    "only": "NAME",
+    "default_status": "STATUS",
     "merge": "TITLE",
     "older_than": "AGE",
     "prompt": "TEXT",

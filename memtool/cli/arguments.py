@@ -169,9 +169,9 @@ def _parse_call(face: Interface, words: list[str]) -> Call | None:
         raise _make_error(face, "-C DIR and --global are two repositories", "leave out one of them")
     if not flags.isdisjoint(("-h", "--help")):
         return None
-    misreadings = getattr(sys.modules[face.run.__module__], "MISREADINGS", {})
-    if face.name in misreadings:
-        misreadings[face.name](arguments, directory)
+    readings = getattr(sys.modules[face.run.__module__], "READINGS", {})
+    if face.name in readings:
+        arguments = readings[face.name](arguments, directory)
     values = {
         name: _convert(face, signature.parameters[name], texts)
         for name, texts in (_assign_positional(face, arguments) | options).items()

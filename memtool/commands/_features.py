@@ -11,6 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
+    from memtool.authoring.adoption import Change, Offer
     from memtool.inject.answer import MakeTier
     from memtool.search.sources import RoutedSource, SearchRequest, Source
     from memtool.store.context import Context
@@ -27,7 +28,8 @@ class Feature(Value):
     - `tiers`: what it adds to a block, if the user's settings ask for it
     - `state_files`: files that change when the feature's data changes
     - `follow_end`: runs when memories no longer hold; see `follow_end` below
-    - `offers`: commands to suggest after `memtool init`
+    - `offers`: what `memtool init` can set up
+    - `changes`: what has changed since it was set up, for `memtool doctor`
     - `search_box`: label of the checkbox on the search page that also asks its source
     - `link`: address and title of its page for memories of a type, None if it has no such page
     """
@@ -38,7 +40,8 @@ class Feature(Value):
     tiers: Callable[[Context], list[MakeTier]] = lambda _context: []
     state_files: Callable[[Context], list[str]] = lambda _context: []
     follow_end: Callable[..., None] | None = None
-    offers: Callable[[Context], Iterable[str]] = lambda _context: ()
+    offers: Callable[[Context], Iterable[Offer]] = lambda _context: ()
+    changes: Callable[[Context], Iterable[Change]] = lambda _context: ()
     search_box: str = ""
     link: Callable[[str], tuple[str, str] | None] = lambda _type: None
 
@@ -70,9 +73,14 @@ def follow_end(context: Context, ids: Collection[str], *, commit: bool, dry_run:
             feature.follow_end(context, ids, commit=commit, dry_run=dry_run)
 
 
-def list_offers(context: Context) -> list[str]:
-    """Return the commands that features suggest after `memtool init`."""
-    return [command for feature in FEATURES for command in feature.offers(context)]
+def list_offers(context: Context) -> list[Offer]:
+    """Return what features can set up for `memtool init`."""
+    return [offer for feature in FEATURES for offer in feature.offers(context)]
+
+
+def list_changes(context: Context) -> list[Change]:
+    """Return what has changed since features set it up."""
+    return [change for feature in FEATURES for change in feature.changes(context)]
 
 
 def list_search_boxes(context: Context) -> dict[str, str]:
@@ -96,10 +104,22 @@ def _renew_digests(context: Context, gone: Collection[str], *, commit: bool, dry
     digest.renew(context, gone, commit=commit, dry_run=dry_run)
 
 
-def _list_host_offers(context: Context) -> Iterable[str]:
-    from memtool.hosts import offers
+def _list_import_offers(context: Context) -> Iterable[Offer]:
+    from memtool.importing import offers
 
     return offers.find_offers(context)
+
+
+def _list_import_changes(context: Context) -> Iterable[Change]:
+    from memtool.importing import offers
+
+    return offers.find_changes(context)
+
+
+def _list_host_offers(context: Context) -> Iterable[Offer]:
+    from memtool.hosts import setup
+
+    return setup.find_offers(context)
 
 
 def _is_fleet_set(context: Context) -> bool:
@@ -167,6 +187,7 @@ def _search_fleet(request: SearchRequest) -> RoutedSource:
 
 FEATURES: tuple[Feature, ...] = (
     Feature("upkeep", follow_end=_renew_digests),
+    Feature("importing", offers=_list_import_offers, changes=_list_import_changes),
     Feature("hosts", offers=_list_host_offers),
     Feature("sessions", _build_sessions_source),
     Feature(

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any
 
 from memtool.agents import AGENTS
+from memtool.commands import _features
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.hosts import diagnostics
@@ -65,7 +66,8 @@ def doctor(
     """Check that memtool, the repository and each agent work.
 
     What is checked:
-        repository   git, settings, disk space, unreadable memories, index, sessions, hooks
+        repository   git, settings, disk space, unreadable memories, index, sessions, hooks, stores
+                     that have changed since they were imported
         agents       whether memtool is installed and current, and whether the hooks run; a sample
                      event is sent to each hook
         --probe      a commit and a merge in a temporary worktree, to prove that git runs the check
@@ -88,11 +90,22 @@ def doctor(
     signs: list[CheckResult] = []
     if not host:
         signs += [*diagnostics.check_memtool(context), *diagnostics.check_repository(context)]
+        signs += _check_stores(context)
     if probe:
         signs += _probe_hooks(context, yes=yes)
     signs += _check_hosts(context, host)
     context.notes.clear()  # problems are reported as results
     return DoctorReport(tuple(signs), mended, host, verbose)
+
+
+def _check_stores(context: Context) -> Iterator[CheckResult]:
+    """Yield a warning for each store that has changed since it was imported."""
+    try:
+        changes = _features.list_changes(context)
+    except MemtoolError:  # without readable memories there is nothing to compare
+        return
+    for change in changes:
+        yield CheckResult("repository", "stores", WARNING, change.what, change.command)
 
 
 def _probe_hooks(context: Context, *, yes: bool) -> tuple[CheckResult, ...]:

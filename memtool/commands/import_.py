@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator
-from importlib import import_module
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Annotated, Any
 
 from memtool.authoring import draft, write
@@ -13,17 +13,17 @@ from memtool.commands import _filters
 from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.gate.checks import secrets
-from memtool.gate.near_duplicates import THRESHOLD_KEY
-from memtool.importing import SOURCES, base, claude_mem, jsonl, originals, suggest_source
-from memtool.importing.base import Target
-from memtool.importing.originals import ForeignRecord, ImportRequest
+from memtool.importing import SOURCES, base, claude_mem, jsonl, originals, run, stores
+from memtool.importing.base import ImportPlan
+from memtool.importing.run import ImportOptions
 from memtool.index import index
 from memtool.memory import lifecycle, schema
 from memtool.memory.fields import BY_NAME
-from memtool.memory.memory import Fields
+from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
+from memtool.memory.short_ids import ShortIds
 from memtool.redaction.find import build_allowlist
-from memtool.search import retrieve
+from memtool.search import readiness, retrieve
 from memtool.search.query import parse
 from memtool.search.saved import expand_words
 from memtool.search.scope import build_scope, format_day
@@ -33,15 +33,24 @@ from memtool.store.edits import is_interrupted
 from memtool.store.tree import Record
 from memtool.upkeep import migration
 from memtool.upkeep.migration import StepDone
-from memtool.value import Value, format_count
+from memtool.value import Value, first_few, format_count
 
 MAX_SHOWN_PROBLEMS, MAX_SHOWN_MEMORIES = 20, 20
+MAX_SHOWN_HINTS, MAX_SHOWN_NAMES = 3, 3
+AUTO = "auto"
+"""The kind of records that is guessed."""
+KINDS = (AUTO, *SOURCES)
 MAX_STDIN_BYTES = 256 << 20
 
 
 class ImportResult(Value):
-    """Counts of the records: found = written + unchanged + skipped."""
+    """Counts of the records: found = written + unchanged + skipped.
 
+    A row of `memories` says what a record becomes, and where its status and date come from.
+    `command` is the one that writes what a dry run shows; with `has_all` the text shows every row.
+    """
+
+    json_fields = "record_count written unchanged skipped problems memories commit dry_run updated"
     json_names = (("record_count", "found"),)
 
     record_count: int
@@ -49,9 +58,13 @@ class ImportResult(Value):
     unchanged: int
     skipped: int
     problems: tuple[Problem, ...]
-    memories: tuple[dict[str, str], ...]
+    memories: tuple[dict[str, Any], ...]
     commit: str | None = None
     dry_run: bool = False
+    updated: int = 0
+    """How many of the written ones supersede a memory of an earlier import."""
+    command: str = ""
+    has_all: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -112,65 +125,134 @@ def _format_migration(done: MigrationResult) -> str:
 
 
 def _format_import(result: ImportResult, layout: Layout) -> str:
-    """Return in a dry run each memory, then the problems, errors before warnings, then counts."""
+    """Return in a dry run what each record becomes, then what needs a person, then counts."""
     rows = []
+    shorten = _make_shortener(result, layout)
     if result.dry_run:
-        shown = result.memories[:MAX_SHOWN_MEMORIES]
-        rows += layout.table(
-            [(layout.short(row["id"]), row["title"], row["status"], row["date"]) for row in shown],
-            drop=(3, 2),
+        shown = result.memories if result.has_all else result.memories[:MAX_SHOWN_MEMORIES]
+        heads = layout.table(
+            [(shorten(row["id"]), row["title"], row["status"], row["date"]) for row in shown],
+            drop=(3,),
         )
+        for head, row in zip(heads, shown, strict=True):
+            rows += [head, *layout.wrap(_describe_origin(row, shorten), "    ")]
         hidden = len(result.memories) - len(shown)
-        rows += [f"and {hidden:,} more (--json has all)"] if hidden else []
-    worst_first = sorted(result.problems, key=lambda problem: problem.severity)
-    for problem in worst_first[:MAX_SHOWN_PROBLEMS]:
-        mark = "refused: " if problem.severity == "error" else "warning: "
-        rows += layout.wrap(f"{mark}{layout.shorten(problem.text())}")
-        rows += layout.wrap(f"hint: {layout.shorten(problem.hint)}" * bool(problem.hint), "  ")
-    hidden = len(result.problems) - MAX_SHOWN_PROBLEMS
-    rows += [f"and {hidden:,} more problems (--json has all)"] if hidden > 0 else []
+        rows += [f"and {hidden:,} more (--all)"] if hidden else []
+    rows += _format_problems(result, layout)
+    rows += layout.wrap(_count_kinds(result))
     return "\n".join([*rows, _count_records(result)])
+
+
+def _make_shortener(result: ImportResult, layout: Layout) -> Callable[[str], str]:
+    """Return a function that shortens the ids of the tree, and those that it will have."""
+    planned = ShortIds([row["id"] for row in result.memories])
+    names = {row["id"] for row in result.memories}
+    return lambda id_: planned.shorten(id_) if id_ in names else layout.short(id_)
+
+
+def _describe_origin(row: Mapping[str, Any], shorten: Callable[[str], str]) -> str:
+    """Return where a memory's status and date come from, what it replaces, and its files."""
+    replaced = [shorten(id_) for id_ in row["supersedes"]]
+    related = [shorten(id_) for id_ in row["related_to"]]
+    parts = [
+        row["category"] or row["type"],
+        f"status: {row['status_from']}" if row["status_from"] else "",
+        f"date: {row['date_from']}" if row["date_from"] else "",
+        f"replaces {', '.join(replaced)}" if replaced else "",
+        f"related to {first_few(related, MAX_SHOWN_NAMES)}" if related else "",
+        f"files: {first_few(row['files'], MAX_SHOWN_NAMES)}" if row["files"] else "",
+    ]
+    return "; ".join(filter(None, parts))
+
+
+def _format_problems(result: ImportResult, layout: Layout) -> list[str]:
+    """Return a line for each record with problems, refused ones first, then each hint once."""
+    by_place: dict[tuple[str, str, int], list[Problem]] = {}
+    for problem in sorted(result.problems, key=lambda problem: problem.severity):
+        by_place.setdefault((problem.severity, problem.path, problem.line), []).append(problem)
+    places = list(by_place) if result.has_all else list(by_place)[:MAX_SHOWN_PROBLEMS]
+    rows: list[str] = []
+    hints: dict[str, None] = {}
+    for severity, path, line in places:
+        problems = by_place[severity, path, line]
+        mark = "refused: " if severity == "error" else ""
+        where = f"{path}:{line}" if line else path
+        what = "; ".join(dict.fromkeys(problem.message for problem in problems))
+        rows += layout.wrap(layout.shorten(f"{mark}{where}: {what}" if where else f"{mark}{what}"))
+        hints |= dict.fromkeys(problem.hint for problem in problems if problem.hint)
+    hidden = len(by_place) - len(places)
+    rows += [f"and {hidden:,} more (--all)"] if hidden > 0 else []
+    for hint in [*hints][:MAX_SHOWN_HINTS]:
+        rows += layout.wrap(f"hint: {layout.shorten(hint)}", "  ")
+    return rows
+
+
+def _count_kinds(result: ImportResult) -> str:
+    """Return the kinds and statuses of the new memories, with how many replace or name something.
+
+    Empty if there is nothing new.
+    """
+    if not result.memories:
+        return ""
+    kinds = Counter(row["category"] or row["type"] for row in result.memories)
+    statuses = Counter(row["status"] for row in result.memories)
+    replacing = sum(bool(row["supersedes"]) for row in result.memories)
+    naming = sum(bool(row["files"]) for row in result.memories)
+    parts = [
+        ", ".join(f"{word.replace('_', ' ')} {count:,}" for word, count in kinds.most_common()),
+        ", ".join(f"{count:,} {word}" for word, count in statuses.most_common()),
+        f"{replacing:,} replace another" if replacing else "",
+        f"{naming:,} name files" if naming else "",
+    ]
+    return "; ".join(filter(None, parts))
 
 
 def _count_records(result: ImportResult) -> str:
     new = "new" if result.dry_run else "written"
+    updates = f" ({result.updated:,} of them supersede an earlier import)" * bool(result.updated)
     counts = (
-        f"{result.written:,} {new}",
+        f"{result.written:,} {new}{updates}",
         f"{result.unchanged:,} unchanged",
         f"{result.skipped:,} refused",
     )
     commit = f"; committed as {shorten_commit(result.commit)}" if result.commit else ""
-    return f"{format_count(result.record_count, 'record')}: {', '.join(counts)}{commit}"
+    row = f"{format_count(result.record_count, 'record')}: {', '.join(counts)}{commit}"
+    return f"{row}\nto write them: {result.command}" if result.dry_run and result.written else row
 
 
 def import_(
     context: Context,
-    from_: Annotated[str, SOURCES],
-    path: str,
+    from_: Annotated[str, KINDS],
+    path: str = "",
     *,
     map: tuple[str, ...] = (),
     set: tuple[str, ...] = (),
     project: str = "",
+    default_status: str = "",
     redact: bool = False,
     commit: bool = False,
     dry_run: bool = False,
+    all: bool = False,
 ) -> ImportResult:
     """Take over existing records as memories.
 
     From:
+        PATH alone    guesses what the records there are
         adr, pep      decision records: MADR, Nygard, log4brains; Python's PEPs
-        claude        CLAUDE.md, AGENTS.md, GEMINI.md
+        claude        CLAUDE.md, AGENTS.md, GEMINI.md, QWEN.md
+        rules         rules of Cursor, Copilot, Cline, Roo, Windsurf and others
+        hosts         what agent hosts remember by themselves; PATH is your home directory
         markdown      files with front matter
         json, jsonl   lists and exports of other tools; --map FIELD=JSON.PATH
-        other tools   mcp-memory, mem0, beads, claude-mem, basic-memory, memory-bank, serena: the
-                      store of that tool
+        other tools   mcp-memory, mem0, beads, claude-mem, basic-memory, memory-bank, obsidian,
+                      serena: the store of that tool
 
     A record that cannot be taken over is reported, such as one with a secret, and the others are
-    written. Repeating an import changes nothing, and overwrites no memory. Imported memories do not
-    expire. docs/import.md shows what becomes of each field.
+    written. A repeated import adds what is new; a record that changed supersedes its memory.
+    docs/import.md has the details.
 
     Example:
-        memtool import adr docs/adr --dry-run
+        memtool import docs/adr --dry-run
         memtool import jsonl records.jsonl.gz --map status=meta.status --set domain=billing
         memtool export tag:auth | memtool --global import jsonl -
 
@@ -179,41 +261,26 @@ def import_(
         path: the file or directory; - reads JSON lines from stdin
         map: where a key is found in JSON; may be repeated
         set: a key of every memory; may be repeated
-        project: with claude-mem, the project; default: this repository
+        project: with claude-mem, instead of this repository
+        default_status: for records without one, instead of their age
         redact: replace secrets and personal data by [REDACTED:kind]
         commit: commit all of them, in one commit
         dry_run: show what each record becomes, write nothing
+        all: show every record and problem
     """
     write.prepare(context, dry_run=dry_run)
-    target = Target(
-        tree=context.tree(),
-        tool=from_,
-        overrides=_parse_overrides(context, set)
-        | ({"scope": "global"} if context.is_global else {}),
-        categories=context.settings.categories,
-        now=context.clock.now,
-        allowed=build_allowlist(context.settings),
-        redacts=redact,
-        is_store=SOURCES[from_].is_store,
-        threshold=context.settings.number(THRESHOLD_KEY),
-        command=f"memtool import {from_} {shlex.quote(path)}",
-    )
-    if project and from_ != "claude-mem":
+    if project and from_ not in ("claude-mem", AUTO):
         raise MemtoolError(
             f"cannot import: --project is for claude-mem, {from_} has no projects",
             hint="leave --project out",
         )
+    if default_status:
+        _refuse_misfit("--default-status", "status", default_status, context)
+    from_, source_path = _find_source(context, from_, path)
+    options = _read_options(context, from_, path, map, set)
+    options = options.replace(project=project, redacts=redact, default_status=default_status)
+    plan = run.plan_source(context, from_, source_path, path, options)
     is_stdin = path == "-"
-    if is_stdin and from_ != "jsonl":
-        raise MemtoolError(
-            f"cannot import: {from_} records cannot be read from stdin",
-            hint=f"memtool import {from_} PATH",
-        )
-    source_path = (
-        jsonl.STDIN.path if is_stdin else originals.locate(os.path.join(context.caller.cwd, path))
-    )
-    drafts = _read_drafts(context, from_, source_path, map, project, is_stdin=is_stdin)
-    plan = base.plan_import(_without_global_scope(context, drafts), source_path, target)
     if not plan.record_count and not plan.problems:
         raise MemtoolError(
             f"cannot import: no records {'on stdin' if is_stdin else f'in {path}'}",
@@ -234,28 +301,90 @@ def import_(
         source_name = jsonl.STDIN.shown if is_stdin else originals.tail(source_path)
         subject = f"memory: import {len(paths) + len(uncommitted)} from {source_name}"[:72]
         done = commit_files(context, [*paths, *uncommitted], subject, {"Memory-Import": from_})
+    if paths and not dry_run:
+        readiness.leave_index(context)
     if from_ == "claude-mem":
         context.notes += filter(None, [claude_mem.find_unread_log(source_path)])
+    words = ["memtool import", from_, shlex.quote(path) if path else "", "--commit"]
     return ImportResult(
         record_count=plan.record_count,
         written=len(paths),
         unchanged=len(plan.unchanged),
         skipped=plan.skipped,
         problems=plan.problems,
-        memories=tuple(_describe_placed(record) for record in plan.placed),
+        memories=tuple(_describe_placed(record, plan) for record in plan.placed),
         commit=done,
         dry_run=dry_run,
+        updated=len(plan.updated),
+        command=" ".join(filter(None, words)),
+        has_all=all,
     )
 
 
-def _describe_placed(record: Record) -> dict[str, str]:
+def _find_source(context: Context, from_: str, path: str) -> tuple[str, str]:
+    """Return the kind of records, guessed if it is to be, and the real path.
+
+    Raises:
+        MemtoolError: there is no path, or no kind fits.
+    """
+    if path == "-":
+        if from_ != "jsonl":
+            raise MemtoolError(
+                f"cannot import: {from_} records cannot be read from stdin",
+                hint=f"memtool import {from_} PATH",
+            )
+        return from_, jsonl.STDIN.path
+    if not path:
+        if from_ == AUTO or SOURCES[from_].needs_path:
+            raise MemtoolError(
+                f"cannot import {from_}: PATH is missing", hint=f"memtool import {from_} PATH"
+            )
+        return from_, context.repository.top
+    source_path = originals.locate(os.path.join(context.caller.cwd, path))
+    if from_ != AUTO:
+        return from_, source_path
+    kind = stores.guess_source(source_path, context.repository.top)
+    if not kind:
+        raise MemtoolError(
+            f"cannot import: it is not clear what the records in {path} are",
+            hint=f"memtool import adr {shlex.quote(path)}\nor another of {', '.join(SOURCES)}",
+        )
+    context.notes.append(f"read as: memtool import {kind} {shlex.quote(path)}")
+    return kind, source_path
+
+
+def _read_options(
+    context: Context, from_: str, path: str, map_: tuple[str, ...], set_: tuple[str, ...]
+) -> ImportOptions:
+    """Read the options that need checks, and the lines on stdin."""
+    if map_ and not SOURCES[from_].takes_map:
+        raise MemtoolError(
+            f"cannot import: --map is for JSON and stores of other tools, not for {from_}",
+            hint="to set a key of every memory: --set KEY=VALUE",
+        )
+    return ImportOptions(
+        overrides=_parse_overrides(context, set_),
+        places=jsonl.build_field_map(map_),
+        stdin=_filters.read_stdin(MAX_STDIN_BYTES) if path == "-" else None,
+    )
+
+
+def _describe_placed(record: Record, plan: ImportPlan) -> dict[str, Any]:
     memory = record.memory
+    status_from, date_from = plan.origins.get(memory.id, ("", ""))
     return {
         "id": memory.id,
         "path": record.path,
         "title": memory.title,
+        "type": memory.type,
+        "category": memory.text("category"),
         "status": memory.status,
+        "status_from": status_from,
         "date": format_day(memory.text("timestamp")),
+        "date_from": date_from,
+        "supersedes": list(memory.items("supersedes")),
+        "related_to": list(memory.items("related_to")),
+        "files": list(memory.items("files")),
     }
 
 
@@ -316,6 +445,7 @@ def migrate(
     context.project.refuse_absent()
     if commit and not dry_run:
         plan, done = migration.migrate(context, to)
+        readiness.leave_index(context)
         return MigrationResult(plan.old, plan.new, plan.steps, done)
     if is_interrupted(context.repository):
         context.notes.append("an earlier run was interrupted; --commit removes what it wrote")
@@ -346,56 +476,6 @@ def _find_uncommitted(context: Context, paths: Collection[str]) -> list[str]:
     return sorted(new.intersection(paths))
 
 
-def _read_drafts(
-    context: Context,
-    from_: str,
-    source_path: str,
-    pairs: tuple[str, ...],
-    project: str,
-    *,
-    is_stdin: bool,
-) -> Iterable[ForeignRecord | Problem]:
-    source = SOURCES[from_]
-    if pairs and not source.takes_map:
-        raise MemtoolError(
-            f"cannot import: --map is for JSON and stores of other tools, not for {from_}",
-            hint="to set a key of every memory: --set KEY=VALUE",
-        )
-    module, _, name = source.drafts.partition(".")
-    drafts: Callable[[str, Any], Iterable[ForeignRecord | Problem]]
-    drafts = getattr(import_module(f"memtool.importing.{module}"), name)
-    request = ImportRequest(
-        context.repository.top,
-        tuple(context.settings.categories),
-        context.clock.now,
-        project,
-        jsonl.build_field_map(pairs),
-        _filters.read_stdin(MAX_STDIN_BYTES) if is_stdin else None,
-    )
-    return drafts(source_path, request)
-
-
-def _without_global_scope(
-    context: Context, drafts: Iterable[ForeignRecord | Problem]
-) -> Iterator[ForeignRecord | Problem]:
-    """Yield drafts, in a project without `scope: global`; one note counts those that had it."""
-    count = 0
-    for item in drafts:
-        if isinstance(item, ForeignRecord) and not context.is_global:
-            is_wider = item.fields.get("scope") == write.GLOBAL
-            count += is_wider
-            fields = {key: value for key, value in item.fields.items() if key != "scope"}
-            yield item.replace(fields=fields) if is_wider else item
-        else:
-            yield item
-    if count:
-        what = format_count(count, "record was", "records were")
-        context.notes.append(
-            f"{what} of scope global, but only apply to this project; for all projects: "
-            "memtool --global import"
-        )
-
-
 def _parse_overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
     """Parse `--set`. Raises MemtoolError for a key that may not be set, or an invalid value."""
     types = [pair for pair in pairs if pair.startswith("type=")]
@@ -410,11 +490,16 @@ def _parse_overrides(context: Context, pairs: tuple[str, ...]) -> Fields:
             code="foreign-scope",
         )
     for key, value in overrides.items():
-        field = BY_NAME.get(key)
-        fault = schema.find_value_fault(field, value, context.settings.categories) if field else ""
-        if fault:
-            raise MemtoolError(f"--set {key}: {fault}", hint=field.doc if field else "")
+        _refuse_misfit(f"--set {key}", key, value, context)
     return overrides
+
+
+def _refuse_misfit(option: str, key: str, value: FieldValue, context: Context) -> None:
+    """Raise MemtoolError if the value of an option does not fit a key."""
+    field = BY_NAME.get(key)
+    fault = schema.find_value_fault(field, value, context.settings.categories) if field else ""
+    if fault:
+        raise MemtoolError(f"{option}: {fault}", hint=field.doc if field else "")
 
 
 def export(
@@ -443,17 +528,18 @@ def export(
     return ExportResult(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))
 
 
-def _refuse_missing_kind(words: list[str], directory: str) -> None:
-    """Refuse `memtool import docs/adr`: the kind of records comes first."""
-    if len(words) != 1 or words[0] in SOURCES:
-        return
-    kind = suggest_source(os.path.join(directory, os.path.expanduser(words[0])))
+def _add_missing_kind(words: list[str], directory: str) -> list[str]:
+    """Read `memtool import docs/adr` as an import of a kind that is to be guessed."""
+    if len(words) != 1 or words[0] in KINDS:
+        return words
+    path = os.path.join(directory, os.path.expanduser(words[0]))
+    if os.path.exists(path) or not words[0].replace("-", "").isalnum():
+        return [AUTO, *words]
     raise MemtoolError(
-        "cannot import: the kind of records comes first",
-        hint=f"memtool import {kind or 'KIND'} {shlex.quote(words[0])}"
-        + ("" if kind else f"\nKIND is one of {', '.join(SOURCES)}"),
+        f"cannot import: {words[0]!r} is neither a path here nor a kind of records",
+        hint=f"memtool import adr PATH\nor another of {', '.join(SOURCES)}",
     )
 
 
-MISREADINGS = {"import": _refuse_missing_kind}
-"""Refusals of arguments that are often misread, by verb; they get the words and that of -C."""
+READINGS = {"import": _add_missing_kind}
+"""Corrections of arguments, by verb; they get the words and that of -C."""

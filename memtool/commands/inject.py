@@ -223,13 +223,14 @@ def _format_verdict(verdict: CandidateVerdict) -> str:
     return f"{verdict.id}{whose}: {fate} as {verdict.tier}: {verdict.reason}{tail}"
 
 
-def _refuse_bare_prompt(words: list[str], _directory: str) -> None:
+def _refuse_bare_prompt(words: list[str], _directory: str) -> list[str]:
     """Refuse `memtool inject how long`: the text is an option."""
     if words:
         raise MemtoolError(
             "inject takes its text with --prompt",
             hint=f"memtool inject --prompt {_quote(' '.join(words))}",
         )
+    return words
 
 
 def _quote(text: str) -> str:
@@ -239,5 +240,5 @@ def _quote(text: str) -> str:
     return shlex.quote(text) if any(mark in text for mark in '"$`\\!') else f'"{text}"'
 
 
-MISREADINGS = {"inject": _refuse_bare_prompt}
-"""Refusals of arguments that are often misread, by verb; they get the words and that of -C."""
+READINGS = {"inject": _refuse_bare_prompt}
+"""Readings of arguments that are easily confused, by verb; they get the words and that of -C."""

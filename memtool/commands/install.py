@@ -55,6 +55,7 @@ def install(
     """
     from memtool.hosts import GIT, git, install
     from memtool.hosts.install import load_host
+    from memtool.hosts.setup import plan_host
 
     names = install.choose_hosts(context, host, every=all, user=user, verb="install")
     if codeowners is not None and GIT not in names:
@@ -64,13 +65,12 @@ def install(
         )
 
     def build_plan(name: str) -> InstallPlan:
-        if name == GIT:
-            plan = git.plan_install(context.repository, context.directory)
-            steps = [] if codeowners is None else git.plan_code_owners(context, codeowners)
+        plan = plan_host(context, name, is_user=user, with_server=mcp)
+        if name != GIT:
+            written.update(step.path for step in plan.steps if not user)
+        elif codeowners is not None:
+            steps = git.plan_code_owners(context, codeowners)
             return InstallPlan((*plan.steps, *steps), plan.notes)
-        host = load_host(name)
-        plan = host.plan_install(host.build_site(context, is_user=user), with_server=mcp)
-        written.update(step.path for step in plan.steps if not user)
         return plan
 
     written: set[str] = set()

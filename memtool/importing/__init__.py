@@ -11,7 +11,7 @@ class Source(Value):
     `drafts` names a function of a module here, from a path and an `originals.ImportRequest` to
     records and problems. Of a store, whose entries a tool wrote, only relations to memories that
     exist are kept, and entries that repeat another are left out. `--map` is for those that
-    `takes_map`.
+    `takes_map`. `default_status` is the one of `base.Target`.
     """
 
     name: str
@@ -19,18 +19,22 @@ class Source(Value):
     description: str
     is_store: bool = False
     takes_map: bool = False
+    needs_path: bool = True
+    default_status: str = ""
 
 
 _ROWS = (
     Source(
         "adr",
         "decision_records.adr_drafts",
-        "a directory of markdown files such as 0001-keep-records.md",
+        "a directory of decision records such as 0001-keep-records.md",
+        default_status="by-age",
     ),
     Source(
         "pep",
         "decision_records.pep_drafts",
         "a directory of files that begin with PEP:, Title: and Status:",
+        default_status="by-age",
     ),
     Source(
         "claude",
@@ -122,34 +126,10 @@ _ROWS = (
     Source(
         "hosts",
         "host_memories.drafts",
-        "the home directory in which agent hosts keep memories of their own",
+        "the home directory in which agent hosts keep memories of their own, by default yours",
         is_store=True,
+        needs_path=False,
     ),
 )
 SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}
 """All formats that can be imported, in the order of the help page."""
-
-
-_FILE_SOURCES = (
-    (r"(CLAUDE|AGENTS|GEMINI)\.md", "claude"),
-    (r".*\.jsonl(\.gz)?", "jsonl"),
-    (r".*\.json", "json"),
-    (r"\d{3,4}-.+\.md", "adr"),
-    (r"pep-\d{4}\.(rst|txt)", "pep"),
-)
-"""Rows of (pattern of a file's name, the format that it probably has)."""
-
-
-def suggest_source(path: str) -> str:
-    """Guess the format of a file or directory by the names of files; empty if unclear."""
-    import os
-    import re
-
-    try:
-        names = sorted(os.listdir(path))
-    except OSError:
-        names = [os.path.basename(path)]
-    for pattern, source in _FILE_SOURCES:
-        if any(re.fullmatch(pattern, name) for name in names):
-            return source
-    return ""

@@ -2,8 +2,9 @@
 
 An importer reads files and yields records. This module adds ids, relations and sources, checks the
 memories as whole files, and compares them with the tree. Only new memories are written; existing
-ones never change. A record that occurs twice, contains a secret, or would not read back unchanged
-is refused; the others are still written.
+ones never change. A record that changed since it was imported becomes a memory that supersedes the
+one before, unless a person has corrected that one. A record that occurs twice, contains a secret,
+or would not read back unchanged is refused; the others are still written.
 
 Memories are append-only, so the newer one names the older: if a record names its successor, the
 relation moves to the successor. Dangling and circular relations are left out, with a warning.
@@ -17,8 +18,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.schema import find_hidden_characters
-from memtool.importing import originals
-from memtool.importing.originals import ForeignRecord
+from memtool.importing import file_history, originals
+from memtool.importing.file_history import FileHistory
+from memtool.importing.originals import ForeignRecord, Original
 from memtool.memory import document, ids, schema, timestamps
 from memtool.memory.fields import RELATIONS, Category, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory
@@ -28,7 +30,7 @@ from memtool.redaction.find import NOTHING, Allowlist
 from memtool.store import files, sightings
 from memtool.store.repository import Repository
 from memtool.store.tree import Record, Tree
-from memtool.value import Value
+from memtool.value import HEX, Value
 
 DEFAULTS: Fields = {"confidence": "medium", "temporal_class": "eternal"}
 """Values of keys that a record does not set; an import must not make it expire."""
@@ -39,6 +41,10 @@ _HINTS = {
 }
 
 
+BY_AGE = "by-age"
+SETTLED_DAYS = 30
+
+
 class Target(Value):
     """The destination and options of an import.
 
@@ -46,6 +52,9 @@ class Target(Value):
     not `allowed` is refused, or with `redacts` imported without it. From a store, only relations to
     existing memories are kept, and of entries more similar than `threshold` only one is imported;
     records written by people are left to the gate.
+
+    `default_status` is for records that have none: a status, or BY_AGE, which is confirmed once the
+    trusted branch has the record for SETTLED_DAYS. `trusted_ref` is the setting of this name.
     """
 
     tree: Tree
@@ -57,19 +66,27 @@ class Target(Value):
     redacts: bool = False
     is_store: bool = False
     threshold: float = 1
+    default_status: str = ""
+    trusted_ref: str = ""
     command: str = "memtool import FROM PATH"
     """The user's command line without options, for hints."""
 
 
 class ImportPlan(Value):
-    """The result of planning: of `record_count` records, each is placed, unchanged or skipped."""
+    """The result of planning: of `record_count` records, each is placed, unchanged or skipped.
+
+    `unchanged` are the paths of memories that already exist, `updated` the ids of placed memories
+    that supersede one of an earlier import. `origins` say, by id, where status and date of a placed
+    memory come from.
+    """
 
     record_count: int
     unchanged: tuple[str, ...]
-    """Paths of memories that already exist."""
     skipped: int
     placed: tuple[Record, ...]
     problems: tuple[Problem, ...]
+    updated: frozenset[str] = frozenset()
+    origins: Mapping[str, tuple[str, str]] = {}
 
 
 def plan_import(
@@ -87,7 +104,8 @@ def plan_import(
     found_count = len(drafts) + unreadable_count
     drafts = [_remove_hidden(draft, problems) for draft in _remove_duplicates(drafts, problems)]
     drafts = _admit(drafts, target, problems)
-    citations = _find_citations(drafts, path, target)
+    history = _read_history(drafts, path, target)
+    drafts, citations = _complete(drafts, history, target)
     with_ids = _assign_ids(drafts, citations, target.tree, problems)
     faults: list[Problem] = []
     built = _build_memories(with_ids, citations, target, faults)
@@ -96,42 +114,58 @@ def plan_import(
         faults = []
         built = _build_memories(distinct, citations, target, faults)
     problems += faults
-    placed = []
+    placement = _place(built, target)
+    problems += placement.problems
+    return ImportPlan(
+        record_count=found_count,
+        unchanged=placement.unchanged,
+        skipped=found_count - len(placement.unchanged) - len(placement.placed),
+        placed=tuple(sorted(placement.placed, key=lambda record: record.memory.id)),
+        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
+        updated=placement.updated,
+        origins=placement.origins,
+    )
+
+
+def _place(built: Sequence[tuple[ForeignRecord, Memory]], target: Target) -> ImportPlan:
+    """Compare the memories with the tree, and find the paths of the new ones."""
+    placed: list[Record] = []
     unchanged: list[str] = []
-    entries = (entry.path for entry in target.tree.location.list_files().entries)
+    updated: set[str] = set()
+    problems: list[Problem] = []
+    location = target.tree.location
+    entries = (entry.path for entry in location.list_files().entries)
     paths = {path.rpartition("/")[2].removesuffix(".md"): path for path in entries}
+    origins: dict[str, tuple[str, str]] = {}
     for draft, memory in built:
         existing = target.tree.get(memory.id)
-        if existing is not None:
-            problem = _find_difference(draft, memory, target)
-            if problem:
-                problems.append(problem)
-            else:
-                unchanged.append(existing.path)
-        elif memory.id in paths:
+        new = memory if existing is None else _find_difference(draft, memory, target)
+        if isinstance(new, Problem):
+            problems.append(new)
+        elif new is None:
+            unchanged.append(existing.path if existing else "")
+        elif new.id in paths:
             problems.append(
                 draft.problem(
                     "duplicate-id",
-                    f"{paths[memory.id]} has the id {memory.id} already, and is not readable",
+                    f"{paths[new.id]} has the id {new.id} already, and is not readable",
                     "memtool status says what is wrong with it",
                 )
             )
         else:
-            directory = target.tree.location.directory
-            placed.append(Record(memory, f"{directory}/{ids.make_path(memory)}", ""))
+            placed.append(Record(new, f"{location.directory}/{ids.make_path(new)}", ""))
+            origins[new.id] = (draft.status_from, draft.date_from)
+            updated.update([new.id] if existing else [])
     return ImportPlan(
-        record_count=found_count,
-        unchanged=tuple(unchanged),
-        skipped=found_count - len(unchanged) - len(placed),
-        placed=tuple(sorted(placed, key=lambda record: record.memory.id)),
-        problems=tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message))),
+        len(built), tuple(unchanged), 0, tuple(placed), tuple(problems), frozenset(updated), origins
     )
 
 
 def write_memories(repository: Repository, placed: Sequence[Record]) -> None:
     """Write all planned memories or none. Raises MemtoolError if a write fails."""
     files.ignore_temporaries(repository.common_dir)
-    memories = sightings.with_sightings(repository, [record.memory for record in placed])
+    with repository.git.open_objects():  # one process of git for all of them
+        memories = sightings.with_sightings(repository, [record.memory for record in placed])
     items = []
     for record, memory in zip(placed, memories, strict=True):
         data = document.write(memory)
@@ -191,10 +225,15 @@ def _admit(
     """Refuse drafts with secrets or personal data, or redact them if `redacts` is set."""
     admitted = []
     for original_draft in drafts:
-        draft, kinds = original_draft, _find_kinds(original_draft, target.allowed)
+        existing = target.tree.get(original_draft.id)
+        is_known = existing is not None and existing.memory.body == originals.to_body(
+            original_draft.body
+        )
+        kinds = _find_kinds(original_draft, target.allowed, has_body=not is_known)
+        draft = original_draft
         if kinds and target.redacts:
             draft = _redact(original_draft, target.allowed)
-            kinds = _find_kinds(draft, target.allowed)
+            kinds = _find_kinds(draft, target.allowed, has_body=True)
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
             message = f"it holds {', '.join(ranked)}"
@@ -207,9 +246,12 @@ def _admit(
     return admitted
 
 
-def _find_kinds(draft: ForeignRecord, allowed: Allowlist) -> set[str]:
-    """Return the kinds of secrets and personal data in a draft, searching its texts as one."""
-    texts = ["id: " + draft.id, *_format_fields(draft.fields), draft.body]
+def _find_kinds(draft: ForeignRecord, allowed: Allowlist, *, has_body: bool) -> set[str]:
+    """Return the kinds of secrets and personal data in a draft, searching its texts as one.
+
+    A body that a memory has already was searched when that was written.
+    """
+    texts = ["id: " + draft.id, *_format_fields(draft.fields), draft.body if has_body else ""]
     return {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
 
 
@@ -264,28 +306,65 @@ def _format_fields(fields: Fields) -> Iterator[str]:
             yield f"{key}: {text}"
 
 
-def _find_citations(drafts: list[ForeignRecord], path: str, target: Target) -> dict[str, Fields]:
-    """Return sources and a timestamp for each draft, from the git history of its file."""
+def _read_history(drafts: Sequence[ForeignRecord], path: str, target: Target) -> FileHistory:
+    """Read what git knows of the files; their dates only if a record needs them."""
     repository = target.tree.location.repository
     name = originals.build_original(path, repository.top).name
-    head, blobs = originals.find_git_facts(repository, name) if name else ("", {})
-    seconds: Mapping[str, int] = {}
-    if any("timestamp" not in draft.fields for draft in drafts):
-        seconds = originals.find_first_seconds(repository, name, head)
-    committed_names = originals.find_committed(
-        (draft.original for draft in drafts), blobs, repository.object_format
+    if not name:
+        return FileHistory()
+    has_dates = any(
+        "timestamp" not in draft.fields or _needs_age(draft, target) for draft in drafts
     )
-    citations: dict[str, Fields] = {}
+    return file_history.read_history(repository, name, target.trusted_ref, has_dates=has_dates)
+
+
+def _needs_age(draft: ForeignRecord, target: Target) -> bool:
+    return target.default_status == BY_AGE and "status" not in draft.fields
+
+
+def _complete(
+    drafts: list[ForeignRecord], history: FileHistory, target: Target
+) -> tuple[list[ForeignRecord], dict[str, Fields]]:
+    """Return the drafts with the origin of status and date, and by key what they lack.
+
+    That is their sources, and the date and status of those that have none of their own.
+    """
+    object_format = target.tree.location.repository.object_format
+    committed_names = file_history.find_committed(
+        (draft.original for draft in drafts), history.blobs, object_format
+    )
+    completed = []
+    additions: dict[str, Fields] = {}
     for draft in drafts:
         source = draft.original
-        commit = head if source.name in committed_names else ""
+        commit = history.head if source.name in committed_names else ""
         file = originals.build_citation(source, draft.lines, commit)
         sources = [file] if file else []
         if not file or source.is_compressed:
             sources.append(originals.build_tool_citation(target.tool, source, draft.part))
-        second = seconds.get(source.name, target.now)
-        citations[draft.key] = {"source": tuple(sources), "timestamp": timestamps.render(second)}
-    return citations
+        second = history.authored.get(source.name, target.now)
+        added: Fields = {"source": tuple(sources), "timestamp": timestamps.render(second)}
+        status_from, date_from = draft.status_from, draft.date_from
+        if "timestamp" not in draft.fields:
+            date_from = "first commit" if source.name in history.authored else "today"
+        if "status" not in draft.fields and target.default_status:
+            added["status"], status_from = _choose_status(source, history, target)
+        additions[draft.key] = added
+        completed.append(draft.replace(status_from=status_from, date_from=date_from))
+    return completed, additions
+
+
+def _choose_status(source: Original, history: FileHistory, target: Target) -> tuple[str, str]:
+    """Return the status of a record that has none, and why, for a person."""
+    if target.default_status != BY_AGE:
+        return target.default_status, "--default-status"
+    second = history.committed.get(source.name) if source.name in history.settled else None
+    where = history.branch or "this branch"
+    if second is None:
+        return "candidate", f"none, and not on {where}" if source.name else "none"
+    if target.now - second < SETTLED_DAYS * timestamps.DAY_S:
+        return "candidate", f"none, and not yet {SETTLED_DAYS} days on {where}"
+    return "confirmed", f"none, but on {where} since {timestamps.format_date(second)}"
 
 
 def _assign_ids(
@@ -312,8 +391,9 @@ def _has_other_origin(draft: ForeignRecord, citations: Fields, tree: Tree) -> bo
     if existing is None:
         return False
     own = {originals.strip_version(source) for source in citations["source"]}
-    theirs = {originals.strip_version(source) for source in existing.memory.items("source")}
-    return not own & theirs and existing.memory.body != originals.to_body(draft.body)
+    return not own & _find_origins(existing.memory) and existing.memory.body != originals.to_body(
+        draft.body
+    )
 
 
 def _merge_repetitions(
@@ -591,36 +671,118 @@ def without_cycles(
     return acyclic, sorted(dropped)
 
 
-def _find_difference(draft: ForeignRecord, memory: Memory, target: Target) -> Problem | None:
-    """Return a warning if a record differs from its existing memory, else None.
+def _find_difference(
+    draft: ForeignRecord, memory: Memory, target: Target
+) -> Memory | Problem | None:
+    """Compare a record with its existing memory, and with those that supersede it.
 
-    Only claims of the record are compared, not what users may have changed since. A memory that was
-    superseded by one with the record's new text counts as equal.
+    Return None if one of them says the same; else the memory that supersedes the last one. If that
+    cannot be, because a person corrected it meanwhile, return a warning. Users may have changed
+    other keys than claims. A file that is the one which was imported has not changed, however it is
+    read today.
     """
-    existing = target.tree[memory.id].memory
-    record_keys = {"title", "type", "supersedes", *draft.fields, *target.overrides}
-    claim_keys = sorted(
-        key for key in record_keys if not is_mutable(key) and key not in ("id", "source")
+    tree = target.tree
+    existing = tree[memory.id].memory
+    ids_ = [memory.id, *_find_later(tree, memory.id)]
+    versions = [tree[id_].memory for id_ in ids_ if id_ in tree]
+    last = next((v for v in reversed(versions) if _is_import_of(memory, v)), existing)
+    heads = tree.lineage.find_heads(memory.id) or (memory.id,)
+    head = tree[heads[0]].memory if heads[0] in tree else existing
+    changed_keys = _find_changed_keys(draft, memory, existing, target)
+    if last is existing and not changed_keys:
+        return _find_status_change(draft, memory, existing)
+    repeats_last = (memory.title, memory.body) == (last.title, last.body)
+    if (last is not existing and repeats_last) or (head is not last and head.body == memory.body):
+        return None
+    if _is_same_file(draft, last, target):
+        return _find_status_change(draft, memory, existing) if last is existing else None
+    if len(heads) == 1 and head.id == last.id and not draft.is_exact:
+        return _build_successor(draft, memory, existing, head, target)
+    return draft.problem(
+        "changed",
+        f"{memory.id} stays as it is, the record has another {', '.join(changed_keys) or 'text'}",
+        f"memtool supersede {heads[0]} {shlex.quote(memory.title)}",
+        severity="warning",
     )
+
+
+def _find_origins(memory: Memory) -> set[str]:
+    return {originals.strip_version(source) for source in memory.items("source")}
+
+
+def _is_import_of(memory: Memory, version: Memory) -> bool:
+    """Return whether a memory that supersedes the one of a record is a later import of it."""
+    digest = version.id.removeprefix(memory.id[: originals.MAX_ID_CHARS - 7]).removeprefix("-")
+    is_same = len(digest) == 6 and HEX.issuperset(digest)
+    return version.id == memory.id or (
+        is_same and not _find_origins(memory).isdisjoint(_find_origins(version))
+    )
+
+
+def _find_changed_keys(
+    draft: ForeignRecord, memory: Memory, existing: Memory, target: Target
+) -> list[str]:
+    """Return the keys of the record's claim that differ from those of a memory."""
+    record_keys = {"title", "type", "supersedes", *draft.fields, *target.overrides}
     changed_keys = [
         key
-        for key in claim_keys
-        if (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
+        for key in sorted(record_keys - {"id", "source"})
+        if not is_mutable(key)
+        and (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
     ]
-    if memory.body != existing.body:
-        changed_keys.append("body")
-    successors = target.tree.lineage.as_proposed.find_successors(memory.id)
-    if changed_keys:
-        tree = target.tree
-        if any(tree[id_].memory.body == memory.body for id_ in successors if id_ in tree):
-            return None
-        heads = target.tree.lineage.find_heads(memory.id) or (memory.id,)
-        return draft.problem(
-            "changed",
-            f"{memory.id} stays as it is, the record has another {', '.join(changed_keys)}",
-            f"memtool supersede {heads[0]} {shlex.quote(memory.title)}",
-            severity="warning",
-        )
+    return [*changed_keys, "body"] if memory.body != existing.body else changed_keys
+
+
+def _find_later(tree: Tree, id_: str) -> Iterator[str]:
+    """Yield the ids that supersede a memory, and those that supersede them, as proposed."""
+    lineage = tree.lineage.as_proposed
+    waiting, seen = [id_], {id_}
+    while waiting:
+        for newer in lineage.find_successors(waiting.pop()):
+            if newer not in seen:
+                seen.add(newer)
+                waiting.append(newer)
+                yield newer
+
+
+def _is_same_file(draft: ForeignRecord, version: Memory, target: Target) -> bool:
+    """Return whether the file of a record is still the one that a memory cites."""
+    name = draft.original.name
+    commits = [
+        source.rpartition("@")[2]
+        for source in version.items("source")
+        if name and "@" in source and originals.strip_version(source) == f"file:{name}"
+    ]
+    repository = target.tree.location.repository
+    return any(file_history.is_unchanged(repository, draft.original, commit) for commit in commits)
+
+
+def _build_successor(
+    draft: ForeignRecord, memory: Memory, existing: Memory, head: Memory, target: Target
+) -> Memory:
+    """Build the memory of a record that has changed: it supersedes the last one of its imports."""
+    new_names = [
+        id_ for id_ in memory.items("supersedes") if id_ not in existing.items("supersedes")
+    ]
+    keeps_status = "status" not in draft.fields or head.status == "pinned"
+    own_status = {"status": head.status} if keeps_status else {}
+    id_ = originals.with_suffix(memory.id, f"{head.id}\n{memory.title}\n{memory.body}")
+    return Memory(
+        fields=memory.fields
+        | own_status
+        | {
+            "id": id_,
+            "supersedes": (head.id, *new_names),
+            "timestamp": timestamps.render(target.now),
+        },
+        body=memory.body,
+    )
+
+
+def _find_status_change(draft: ForeignRecord, memory: Memory, existing: Memory) -> Problem | None:
+    """Return a warning if the record itself says that its decision has gone on."""
+    if "status" not in draft.fields:
+        return None
     if _STATUS_ORDER.get(memory.status, -1) > _STATUS_ORDER.get(existing.status, 3):
         verb = "confirm" if memory.status == "confirmed" else "deprecate"
         return draft.problem(

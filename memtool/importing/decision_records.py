@@ -177,9 +177,10 @@ def _build_fields(
     fields: Fields = {
         "type": "decision",
         "title": title,
-        "status": originals.find_state(status.state) or "candidate",
         "supersedes": _resolve_names(status.supersedes, folder),
     }
+    if status.state:
+        fields["status"] = originals.find_state(status.state) or "candidate"
     day = originals.parse_moment(status.date)
     if not day and name_match and len(name_match[1]) == 8:
         day = originals.parse_moment(

@@ -66,9 +66,11 @@ class HostReader(Value):
 def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the memories of all hosts that are for this project, or with `is_global` the user's.
 
-    `path` is the home directory; environment variables such as CODEX_HOME go before it.
+    `path` is the home directory, the repository itself for that of the environment; variables such
+    as CODEX_HOME go before it.
     """
-    home = originals.locate(path)
+    is_default = os.path.realpath(path) == os.path.realpath(request.top)
+    home = originals.locate(request.env.get("HOME", path) if is_default else path)
     projects = _find_projects(request.top)
     other_count = 0
     for host in HOSTS:

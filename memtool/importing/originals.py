@@ -7,12 +7,11 @@ given path, and opens only plain files.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from io import BufferedReader
 
 from memtool import value
@@ -23,7 +22,6 @@ from memtool.memory.memory import Fields
 from memtool.memory.schema import Problem
 from memtool.memory.trust import CITED_DIGITS
 from memtool.store.files import open_file
-from memtool.store.repository import Repository
 from memtool.value import Value
 
 MAX_BYTES = 1 << 20
@@ -259,55 +257,6 @@ def _read_plain_header(lines: Sequence[str]) -> Fields:
         elif item.startswith("- ") and isinstance(items := fields.get(key) or (), tuple):
             fields[key] = (*items, item[2:].strip(" \"'"))
     return fields
-
-
-def find_git_facts(repository: Repository, path: str) -> tuple[str, dict[str, str]]:
-    """Return the commit at HEAD, and its blob ids at or below a path; empty if no commit."""
-    head = repository.git.head()
-    entries = repository.git.ls_tree(head, *_limit(path)) if head else []
-    return head, {entry.path: entry.oid for entry in entries}
-
-
-def find_first_seconds(repository: Repository, path: str, head: str) -> dict[str, int]:
-    """Return the second of the first commit of each file at or below a path.
-
-    Empty without a commit, and in a shallow clone, which lacks the first commits.
-    """
-    if not head or repository.is_shallow:
-        return {}
-    added = repository.git.log_names(
-        "--format=%x00%at",
-        "--diff-filter=A",
-        "--no-renames",
-        "--end-of-options",
-        head,
-        "--",
-        *_limit(path),
-    )
-    # newest first, so that the oldest overwrites it
-    return {name: int(second) for second, names in added for name in names}
-
-
-def _limit(path: str) -> list[str]:
-    return [] if path in ("", ".") else [path]
-
-
-def find_committed(
-    sources: Iterable[Original], blobs: Mapping[str, str], object_format: str
-) -> set[str]:
-    """Return the names of the originals whose content equals the blob of that name."""
-    paths = {source.name: source.path for source in sources if source.name in blobs}
-    return {name for name, path in paths.items() if _blob_id(path, object_format) == blobs[name]}
-
-
-def _blob_id(path: str, object_format: str) -> str:
-    made = hashlib.new(object_format, usedforsecurity=False)
-    try:
-        with open(path, "rb") as file:
-            made.update(b"blob %d\0" % os.fstat(file.fileno()).st_size)
-            return hashlib.file_digest(file, lambda: made).hexdigest()
-    except OSError:
-        return ""
 
 
 def build_citation(source: Original, lines: tuple[int, int], commit: str) -> str:

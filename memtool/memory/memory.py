@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from memtool.memory import timestamps
 from memtool.memory.fields import DEFAULT_BY_TYPE
+from memtool.memory.statement import find_paragraph, find_statement, has_text
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from typing import Protocol
 
     from markdown_it import MarkdownIt
@@ -194,140 +194,18 @@ class Memory:
 
     @property
     def paragraph(self) -> str:
-        """The claim of the memory in short: one paragraph of the body, on one line; may be empty.
-
-        It is the one before any heading, else the first of a section about the decision, else the
-        first of all. Headings underlined with `===` or `---` count; HTML comments do not, since
-        readers do not see them.
-        """
-        return self._find_claim()[0]
+        """The claim in short: one paragraph of the body, on one line; empty without any text."""
+        return find_paragraph(self.body)
 
     @property
     def statement(self) -> str:
-        """The paragraph of the claim; one that announces a list comes with what fits of it."""
-        paragraph, announced = self._find_claim()
-        shown, size = [paragraph], len(paragraph)
-        for item in announced:
-            size += 1 + len(item)
-            if size > MAX_ANNOUNCED:
-                shown += ["…"] if len(shown) > 1 else []
-                break
-            shown.append(item)
-        return " ".join(shown)
-
-    def _find_claim(self) -> tuple[str, list[str]]:
-        """Return the paragraph that claims, and the items of a list that it announces."""
-        # Most bodies begin with it, and then the rest of a long one need not be taken into lines.
-        first = next(_iterate_paragraphs(self.body.lstrip("\n").partition("\n\n")[0]), None)
-        is_usual = first is not None and not first.headings and not first.is_announcement
-        if first is not None and is_usual and not first.is_figure:
-            return first.text, []
-        everything = list(_iterate_paragraphs(self.body))
-        paragraphs = [part for part in everything if not part.is_figure] or everything
-        if not paragraphs:
-            return "", []
-        claim = next((paragraph for paragraph in paragraphs if paragraph.tells), paragraphs[0])
-        if not claim.is_announcement:
-            return claim.text, []
-        return claim.text, _find_announced(claim, everything[everything.index(claim) + 1 :])
+        """The claim in short; one that announces a list comes with what fits of it."""
+        return find_statement(self.body)
 
     @property
     def has_text(self) -> bool:
         """Whether the body says anything: headings and the comments of a template say nothing."""
-        return next(_iterate_paragraphs(self.body), None) is not None
-
-
-MAX_ANNOUNCED = 600
-"""Characters of a statement with the list that it announces."""
-
-_TELLING_SECTIONS = frozenset(
-    {"chosen", "decision", "decisions", "decision outcome", "proposal", "summary", "abstract"}
-)
-
-
-_IMAGES = ("![", "[![")
-
-
-class _Paragraph(Value):
-    """A paragraph of markdown, by lines; `headings` are those that it is below, in lower case."""
-
-    headings: tuple[str, ...]
-    lines: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """All of it on one line."""
-        return " ".join(self.lines)
-
-    @property
-    def tells(self) -> bool:
-        """Whether it comes before any heading, or in a section about the decision."""
-        return not self.headings or not _TELLING_SECTIONS.isdisjoint(self.headings)
-
-    @property
-    def is_figure(self) -> bool:
-        """Whether it is only an image or a table, which says nothing in one line."""
-        is_image = all(line.startswith(_IMAGES) and line.endswith(")") for line in self.lines)
-        return is_image or all(line.startswith("|") for line in self.lines)
-
-    @property
-    def is_announcement(self) -> bool:
-        """Whether it says little without what comes next: a colon at its end, or all of it bold."""
-        is_bold = self.lines[0].startswith("**") and self.lines[-1].endswith("**")
-        return is_bold or self.lines[-1].rstrip("*_ ").endswith(":")
-
-
-def _is_item(line: str) -> bool:
-    mark = line.partition(" ")[0]
-    return mark in ("-", "*", "+") or (mark[-1:] in (".", ")") and mark[:-1].isdigit())
-
-
-def _find_announced(first: _Paragraph, following: Iterable[_Paragraph]) -> list[str]:
-    """Return the items of the list, or the paragraph, that comes next below the same heading."""
-    items: list[str] = []
-    for paragraph in following:
-        is_list = _is_item(paragraph.lines[0])
-        if paragraph.headings != first.headings or (items and not is_list):
-            break
-        for line in paragraph.lines:
-            if _is_item(line) or not items:
-                items.append(line)
-            else:
-                items[-1] += f" {line}"
-        if not is_list:
-            break
-    return items
-
-
-def _without_comments(lines: list[str]) -> tuple[str, ...]:
-    """Return the lines of a paragraph without HTML comments at its beginning."""
-    text = "\n".join(lines)
-    while text.startswith("<!--"):
-        text = text.partition("-->")[2].strip()
-    return tuple(text.split("\n")) if text else ()
-
-
-def _iterate_paragraphs(body: str) -> Iterator[_Paragraph]:
-    """Yield the paragraphs of markdown that say something."""
-    above: dict[int, str] = {}
-    lines: list[str] = []
-    for line in (*body.splitlines(), ""):
-        text = line.strip()
-        level = len(text) - len(text.lstrip("#"))
-        heading = text.strip("# ").lower()
-        if len(lines) == 1 and len(text) > 1 and not text.strip("=-~"):
-            level, heading, lines = 1 if text[0] == "=" else 2, lines[0].lower(), []
-        elif text and not level:
-            lines.append(text)
-        elif lines:
-            shown = _without_comments(lines)
-            if shown:
-                yield _Paragraph(tuple(above.values()), shown)
-            lines = []
-        if level:
-            above = {depth: heading for depth, heading in above.items() if depth < level} | {
-                level: heading
-            }
+        return has_text(self.body)
 
 
 class Section(Value):

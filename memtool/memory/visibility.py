@@ -95,7 +95,7 @@ def find_objection(
         return superseded_reason(newer)
     if memory.status == DEPRECATED:
         return memory.status
-    if not memory.statement:
+    if not memory.has_text:
         return "it has no text"
     state = lifecycle.find_state(memory, now, categories)
     return "" if state == ALIVE else state

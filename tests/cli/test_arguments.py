@@ -263,8 +263,8 @@ def test_an_unknown_annotation_is_a_loud_error():
 
 
 def test_a_table_gives_the_choices_of_a_parameter():
-    """The choices of import are the rows of the table of sources, in its order."""
-    assert parameter("import", "from_").choices == tuple(SOURCES)
+    """The choices of import are the rows of the table of sources, in its order, or a guess."""
+    assert parameter("import", "from_").choices == ("auto", *SOURCES)
 
 
 def test_the_docstring_gives_summary_description_example_and_helps():

@@ -487,3 +487,19 @@ def test_the_tree_is_read_once(ready: Sandbox, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Context, "tree", lambda *args: reads.append(args) or whole(*args))
     doctor(ready.context())
     assert len(reads) == 1
+
+
+def test_a_store_that_changed_since_its_import_is_told(ready: Sandbox) -> None:
+    """With the command that brings the changes, and silence once they are here."""
+    ready.write("docs/adr/0001-a.md", "# 1. A\n\n## Status\n\nAccepted\n\nText.\n")
+    ready.commit()
+    assert ("repository", "stores") not in signs(ready)
+    ready.run("import", "adr", "docs/adr", "--commit")
+    assert ("repository", "stores") not in signs(ready)
+    ready.write("docs/adr/0001-a.md", "# 1. A\n\n## Status\n\nAccepted\n\nAnother text.\n")
+    ready.write("docs/adr/0002-b.md", "# 2. B\n\n## Status\n\nAccepted\n\nMore to say.\n")
+    sign = signs(ready)["repository", "stores"]
+    assert sign.detail == "1 changed, 1 new in docs/adr since it was imported"
+    assert sign.hint == "memtool import adr docs/adr"
+    ready.run("import", "adr", "docs/adr")
+    assert ("repository", "stores") not in signs(ready)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.import_ import import_
+
 DATA = Path(__file__).parent.parent / "importing" / "data"
 
 
@@ -32,26 +34,79 @@ def test_the_answer_counts_and_lists(sandbox):
 
 
 def test_text_ends_with_the_counts(sandbox):
-    """People read the problems with their hints, refusals first, then one line of counts."""
+    """A line for each record that needs a person, refusals first, each hint once, then counts."""
     done = sandbox.run("import", "jsonl", str(DATA / "records" / "records.jsonl"))
     assert done.returncode == 1
     assert done.stdout.startswith("refused: records/")
-    assert "\n  hint: " in done.stdout
+    hints = [row for row in done.stdout.splitlines() if row.startswith("  hint: ")]
+    assert len(hints) == len(set(hints)) > 0
     assert done.stdout.endswith("\n9 records: 5 written, 0 unchanged, 4 refused\n")
 
 
-def test_dry_run_writes_nothing(sandbox):
-    """Each memory with its status and date, the same counts, and an empty tree."""
-    done = sandbox.run("import", "adr", str(DATA / "adr-nygard"), "--dry-run", "--commit")
-    rows = [row.split("  ") for row in done.stdout.splitlines()]
-    assert [(row[0], row[-2].strip(), row[-1]) for row in rows[:-1]] == [
-        ("adr-0001-record-architecture-decisions", "confirmed", "2016-02-12"),
-        ("adr-0002-store-files-on-disk", "confirmed", "2016-03-01"),
-        ("adr-0003-store-files-in-s3", "confirmed", "2016-05-20"),
-        ("adr-0004-encrypt-files", "candidate", "2016-06-01"),
+def test_dry_run_shows_what_each_record_becomes(sandbox):
+    """Title, status, date and what it replaces, with the command that writes them; no file is."""
+    place = str(DATA / "adr-nygard")
+    done = sandbox.run("import", "adr", place, "--dry-run", "--commit")
+    rows = done.stdout.splitlines()
+    heads = [row.split("  ") for row in rows[:8:2]]
+    assert [(row[0].strip(), row[-2].strip(), row[-1]) for row in heads] == [
+        ("adr-0001", "confirmed", "2016-02-12"),
+        ("adr-0002", "confirmed", "2016-03-01"),
+        ("adr-0003", "confirmed", "2016-05-20"),
+        ("adr-0004", "candidate", "2016-06-01"),
     ]
-    assert rows[-1] == ["4 records: 4 new, 0 unchanged, 0 refused"]
+    assert "replaces adr-0002" in rows[5]
+    assert rows[-2:] == [
+        "4 records: 4 new, 0 unchanged, 0 refused",
+        f"to write them: memtool import adr {place} --commit",
+    ]
     assert list((sandbox.path / ".memory").iterdir()) == []
+
+
+def test_the_json_of_a_dry_run_says_where_things_come_from(sandbox):
+    """A program gets the same table: status and date with their origin, edges, files."""
+    sandbox.write("docs/adr/0001-a.md", "# 1. A\n\nWithout a status.\n")
+    sandbox.commit()
+    answer = sandbox.json("import", "adr", "docs/adr", "--dry-run")
+    (row,) = answer["memories"]
+    assert (row["status"], row["date_from"]) == ("candidate", "first commit")
+    assert (row["type"], row["supersedes"], row["files"]) == ("decision", [], [])
+
+
+def test_a_path_alone_is_read_as_what_it_looks_like(sandbox):
+    """The kind is guessed from folders and names, and said; what is unclear is refused."""
+    sandbox.write("docs/adr/0001-a.md", "# 1. A\n\n## Status\n\nAccepted\n\nText.\n")
+    sandbox.write("AGENTS.md", "# Agents\n\n## Build\n\nRun make.\n")
+    sandbox.write("notes/a.md", "# A\n\nText.\n")
+    done = sandbox.run("import", "docs/adr")
+    assert (done.returncode, done.stderr) == (0, "memtool: read as: memtool import adr docs/adr\n")
+    assert "read as: memtool import claude AGENTS.md" in sandbox.run("import", "AGENTS.md").stderr
+    refused = sandbox.run("import", "notes")
+    assert refused.returncode == 2
+    assert "hint: memtool import adr notes\n" in refused.stderr
+    assert "is neither a path here nor a kind" in sandbox.run("import", "nowhere").stderr
+
+
+def test_a_record_without_a_status_is_as_old_as_its_branch_says(sandbox):
+    """Confirmed once the branch has it for 30 days, wherever it lay; --default-status decides."""
+    text = "# 1. A\n\n## Decision\n\nOne record that says something that can be moved.\n"
+    sandbox.write("old/0001-a.md", text)
+    sandbox.commit("one")
+    (sandbox.path / "docs").mkdir()
+    sandbox.git("mv", "old/0001-a.md", "docs/0001-a.md")
+    sandbox.commit("moved")
+    sandbox.write("docs/0002-b.md", "# 2. B\n\nNot committed.\n")
+    later = {"MEMTOOL_NOW": "2027-06-01T00:00:00Z"}
+    dry = {"dry_run": True}
+    rows = import_(sandbox.context(**later), "adr", str(sandbox.path / "docs"), **dry).memories
+    assert [row["status"] for row in rows] == ["confirmed", "candidate"]
+    first_day = sandbox.git("log", "--format=%as", "--reverse").split()[0]
+    assert (rows[0]["date"], rows[0]["date_from"]) == (first_day, "first commit")
+    assert f"on this branch since {first_day}" in rows[0]["status_from"]
+    rows = import_(
+        sandbox.context(), "adr", str(sandbox.path / "docs"), default_status="deprecated", **dry
+    ).memories
+    assert {row["status"] for row in rows} == {"deprecated"}
 
 
 def test_commit_makes_one_commit_of_just_the_memories(sandbox):

@@ -190,6 +190,86 @@ def test_the_hook_and_the_hosts_in_use_are_offered_until_they_are_there(sandbox:
     assert sandbox.json("init")["offers"] == []
 
 
+@pytest.fixture
+def adopting(fresh: Sandbox) -> Sandbox:
+    """A repository with a history: decision records, an agent file, a formatter and an agent."""
+    fresh.write("docs/adr/0001-use-go.md", "# 1. Use Go\n\n## Status\n\nAccepted\n\nBecause.\n")
+    fresh.write("docs/adr/0002-use-rq.md", "# 2. Use RQ\n\n## Status\n\nProposed\n\nFor jobs.\n")
+    fresh.write("AGENTS.md", "# Agents\n\n## Build\n\nRun make.\n")
+    fresh.write("tests/docs/adr/0001-made-up.md", "# 1. Made up\n\nNothing.\n")
+    fresh.write(".prettierignore", "dist")
+    fresh.write(".claude/settings.json", "{}\n")
+    fresh.commit()
+    return fresh
+
+
+def test_a_repository_with_a_history_is_shown_its_plan(adopting: Sandbox) -> None:
+    """Stores with their counts, hooks and agents, by the names that --only takes; none of tests."""
+    done = adopting.run("init", "--dry-run")
+    plan = done.stdout.partition("found here:\n")[2].splitlines()
+    assert [row.split()[0] for row in plan] == [
+        "AGENTS.md",
+        "docs/adr",
+        "git",
+        "claude",
+        ".prettierignore",
+    ]
+    assert plan[1].split("  ")[-1].strip() == "decision records (2)"
+    assert not (adopting.path / ".memory").exists()
+
+
+def test_everything_is_set_up_in_one_commit_that_can_be_reverted(adopting: Sandbox) -> None:
+    """--yes imports and installs; a revert takes back the tree, uninstall what is not in it."""
+    before = adopting.git("rev-parse", "HEAD^{tree}")
+    answer = adopting.json("init", "--yes")
+    assert answer["offers"] == []
+    assert adopting.git("rev-list", "--count", "HEAD").strip() == "2"
+    assert adopting.git("rev-parse", "HEAD").strip() == answer["commit"]
+    assert adopting.git("status", "--porcelain") == ""
+    assert (adopting.path / ".prettierignore").read_text() == "dist\n.memory/\n"
+    tree = adopting.context().tree()
+    assert {"adr-0001-use-go", "adr-0002-use-rq"} < set(tree.ids)
+    assert (adopting.path / ".git/hooks/pre-commit").exists()
+    assert adopting.json("init")["offers"] == []
+    adopting.git("revert", "--no-edit", "HEAD")
+    assert adopting.git("rev-parse", "HEAD^{tree}") == before
+    assert adopting.run("uninstall", "--all", "--yes").returncode == 0
+    assert not (adopting.path / ".git/hooks/pre-commit").exists()
+
+
+def test_only_what_is_named_is_set_up(adopting: Sandbox) -> None:
+    """The others stay offered; a name that is not in the plan is refused before all else."""
+    done = adopting.run("init", "--only", "docs/nope")
+    assert (done.returncode, (adopting.path / ".memory").exists()) == (2, False)
+    assert "AGENTS.md, docs/adr, git, claude, .prettierignore" in done.stderr
+    answer = adopting.json("init", "--only", "docs/adr,.prettierignore")
+    assert [line.partition(":")[0] for line in answer["lines"]] == ["docs/adr", ".prettierignore"]
+    assert answer["offers"] == [
+        "memtool import claude .",
+        "memtool install git",
+        "memtool install claude",
+    ]
+
+
+def test_the_users_own_changes_are_left_to_them(adopting: Sandbox) -> None:
+    """A file that had changes before is written, and not committed."""
+    adopting.write(".prettierignore", "dist\nmine\n")
+    done = adopting.run("init", "--only", ".prettierignore", "--only", "docs/adr")
+    assert "left for you to commit" in done.stderr
+    assert adopting.git("status", "--porcelain") == " M .prettierignore\n"
+    assert (adopting.path / ".prettierignore").read_text() == "dist\nmine\n.memory/\n"
+
+
+def test_what_cannot_be_set_up_is_told_and_the_others_are(adopting: Sandbox) -> None:
+    """One refusal does not stop the import of everything else."""
+    (adopting.path / ".claude/settings.json").write_text("no JSON\n")
+    done = adopting.run("init", "--yes")
+    assert done.returncode == 0
+    assert "set up claude:" in done.stdout
+    assert "try memtool install claude" in done.stdout
+    assert "adr-0001-use-go" in adopting.context().tree().ids
+
+
 def test_a_formatter_is_told_to_leave_memories_alone(sandbox: Sandbox):
     """The ignore file of a formatter that is there gets a line offered, until it has one."""
     (sandbox.path / ".prettierignore").write_text("dist\n")

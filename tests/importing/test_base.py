@@ -98,16 +98,63 @@ def test_a_record_does_not_supersede_itself(sandbox, lines):
     assert memory(sandbox, "dec-aa").supersedes == ()
 
 
-def test_a_changed_record_never_overwrites_its_memory(sandbox, lines):
-    """The memory keeps its bytes, and the hint is the command that supersedes it."""
+def test_a_changed_record_supersedes_its_memory(sandbox, lines):
+    """The memory keeps its bytes; the new one names it, and a repeated import adds nothing."""
     lines(row("dec-aa"))
     path = sandbox.path / sandbox.context().tree()["dec-aa"].path
     before = path.read_bytes()
-    done = lines(row("dec-aa", text="It is otherwise.", title="It's new"))
+    changed_row = row("dec-aa", text="It is otherwise.", title="It's new")
+    done = lines(changed_row)
     assert path.read_bytes() == before
-    assert (done.written, done.unchanged, done.skipped, done.exit_code) == (0, 0, 1, 0)
+    assert (done.written, done.updated, done.skipped, done.problems) == (1, 1, 0, ())
+    new = memory(sandbox, done.memories[0]["id"])
+    assert (new.title, new.supersedes) == ("It's new", ("dec-aa",))
+    assert lines(changed_row).unchanged == 1
+
+
+def test_a_record_that_goes_back_supersedes_again(sandbox, lines):
+    """What a record says now counts, also if it said so before."""
+    for text in ("One.", "Two.", "One.", "Two."):
+        assert lines(row("dec-aa", text=text)).written == 1
+        assert lines(row("dec-aa", text=text)).unchanged == 1
+    tree = sandbox.context().tree()
+    (head,) = tree.lineage.find_heads("dec-aa")
+    assert (tree[head].memory.body, len(tree.records)) == ("Two.\n", 4)
+
+
+def test_a_changed_record_keeps_what_people_decided(sandbox, lines):
+    """A record without a status does not unpin its memory, nor confirm it."""
+    lines(row("dec-aa"))
+    path = sandbox.context().tree()["dec-aa"].path
+    data = (sandbox.path / path).read_bytes()
+    (sandbox.path / path).write_bytes(document.edit(data, {"status": "pinned"}))
+    done = lines(row("dec-aa", text="It is otherwise."))
+    assert memory(sandbox, done.memories[0]["id"]).status == "pinned"
+
+
+def test_a_corrected_memory_is_not_superseded_by_its_record(sandbox, lines):
+    """If a person corrected the memory and the record changed too, a person decides."""
+    lines(row("dec-aa"))
+    sandbox.memory("dec-ab", "A correction.\n", supersedes=("dec-aa",))
+    assert lines(row("dec-aa")).unchanged == 1
+    done = lines(row("dec-aa", text="It is otherwise.", title="It's new"))
+    assert (done.written, done.skipped, done.exit_code) == (0, 1, 0)
     assert "another title, body" in done.problems[0].message
-    assert done.problems[0].hint == "memtool supersede dec-aa 'It'\"'\"'s new'"
+    assert done.problems[0].hint == "memtool supersede dec-ab 'It'\"'\"'s new'"
+
+
+def test_an_unchanged_file_is_unchanged_however_it_is_read(sandbox):
+    """A newer memtool may read a file differently, which is no change of its record."""
+    sandbox.write("docs/0001-one.md", "# 1. One\n\nText.\n")
+    sandbox.commit()
+    import_(sandbox.context(), "adr", str(sandbox.path / "docs"))
+    (record,) = sandbox.context().tree().records
+    path = sandbox.path / record.path
+    path.write_text(path.read_text().replace("\nText.", "\nRead in an older way."))
+    assert import_(sandbox.context(), "adr", str(sandbox.path / "docs")).unchanged == 1
+    sandbox.write("docs/0001-one.md", "# 1. One\n\nAnother text.\n")
+    done = import_(sandbox.context(), "adr", str(sandbox.path / "docs"))
+    assert (done.written, done.updated) == (1, 1)
 
 
 def test_a_successor_with_the_new_words_settles_a_change(sandbox, lines):

@@ -124,7 +124,7 @@ def test_what_the_status_section_says_beside_stays(read):
 def test_code_is_no_heading(read):
     """A fenced `## Status` neither counts nor goes away."""
     draft = read("# T\n\n## Context\n\n```\n## Status\n\nRejected\n```\n")
-    assert draft.fields["status"] == "candidate"
+    assert "status" not in draft.fields
     assert "Rejected" in draft.body
 
 
@@ -148,7 +148,6 @@ def test_the_day_is_read_wherever_it_stands(read, text):
     assert draft.fields == {
         "type": "decision",
         "title": "Use S3",
-        "status": "candidate",
         "timestamp": "2026-05-24T00:00:00Z",
     }
     assert draft.body.strip() == "## Context\n\nC"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.import_ import import_
 from memtool.importing import host_memories
 from memtool.importing.originals import ForeignRecord, ImportRequest
 from memtool.memory.schema import Problem
@@ -259,7 +260,7 @@ def test_damaged_files_of_a_host_are_skipped(home: Path, project: Path, text: st
 
 
 def test_a_second_import_adds_only_what_changed(sandbox: Sandbox, home: Path):
-    """A touched file changes nothing; a changed one is reported, with the command."""
+    """A touched file changes nothing; a changed one supersedes its memory, and is a candidate."""
     folder = claude_folder(home / ".claude", sandbox.path.resolve())
     place = write(folder / "vat.md", note("vat", "project", "VAT is new", "It is 19 %."))
     first = sandbox.json("import", "hosts", str(home))
@@ -268,8 +269,18 @@ def test_a_second_import_adds_only_what_changed(sandbox: Sandbox, home: Path):
     assert (first["written"], again["written"], again["unchanged"]) == (1, 0, 1)
     assert again["problems"] == []
     write(place, note("vat", "project", "VAT is new", "It is 20 %."))
-    (problem,) = sandbox.json("import", "hosts", str(home))["problems"]
-    assert problem["code"] == "changed"
+    (memory,) = sandbox.json("import", "hosts", str(home))["memories"]
+    text = (sandbox.path / memory["path"]).read_text()
+    assert "supersedes:\n  - claude-vat\n" in text
+    assert "status: candidate\n" in text
+
+
+def test_the_home_directory_is_that_of_the_environment(sandbox: Sandbox, home: Path):
+    """Without PATH, HOME counts."""
+    folder = claude_folder(home / ".claude", sandbox.path.resolve())
+    write(folder / "vat.md", note("vat", "feedback", "VAT is new", "It is 19 %."))
+    done = import_(sandbox.context(HOME=str(home)), "hosts")
+    assert done.written == 1
 
 
 def test_a_secret_in_a_host_is_refused(sandbox: Sandbox, home: Path):

@@ -161,14 +161,14 @@ def test_links_out_of_the_folder_are_not_read(tmp_path):
 
 
 def test_a_second_import_adds_nothing(sandbox: Sandbox):
-    """A changed rule is reported, with the command that supersedes it."""
+    """A changed rule supersedes its memory."""
     place = write(sandbox.path, ".cursor/rules/handlers.mdc", HANDLERS)
     first = sandbox.json("import", "rules", ".")
     again = sandbox.json("import", "rules", ".")
     assert (first["written"], again["written"], again["unchanged"]) == (1, 0, 1)
     place.write_text(HANDLERS.replace("throws nothing", "never throws"))
-    (problem,) = sandbox.json("import", "rules", ".")["problems"]
-    assert problem["code"] == "changed"
+    (memory,) = sandbox.json("import", "rules", ".")["memories"]
+    assert "supersedes:\n  - cursor-rules-handlers" in (sandbox.path / memory["path"]).read_text()
 
 
 def test_a_large_rule_is_cut_and_says_where_the_whole_is(sandbox: Sandbox):
