@@ -7,6 +7,7 @@ from conftest import Sandbox
 
 from memtool.importing import rules
 from memtool.importing.originals import ForeignRecord, ImportRequest
+from memtool.importing.stores import find_stores
 from memtool.memory.schema import Problem
 
 
@@ -195,3 +196,23 @@ def test_a_file_of_one_sign_ends_soon(tmp_path, text):
     """No pattern takes quadratic time; a list of thousands of items stays in its section."""
     write(tmp_path, ".cursorrules", text * (200_000 // len(text)))
     assert len(records(tmp_path)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("paths", "places"),
+    [
+        ([".cursor/rules/a.mdc", ".cursor/rules/deep/b.mdc"], [".cursor/rules"]),
+        (
+            [".github/copilot-instructions.md", ".github/instructions/a.instructions.md"],
+            [".github"],
+        ),
+        ([".github/workflows/notes.md"], []),
+        ([".roo/rules-code/a.md", ".clinerules/b.md"], [".clinerules", ".roo/rules-code"]),
+        ([".cursor/rules/a.mdc", ".cursorrules"], ["."]),
+    ],
+)
+def test_places_of_rules_are_found_once(paths, places):
+    """A store inside another of its format belongs to it, so nothing is offered twice."""
+    stores = find_stores(paths)
+    assert {store.source for store in stores} <= {"rules"}
+    assert [store.path for store in stores] == places
