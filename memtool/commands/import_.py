@@ -242,11 +242,13 @@ def import_(
     From:
         PATH alone    guesses what the records there are
         adr, pep      decision records: MADR, Nygard, log4brains; Python's PEPs
-        claude        CLAUDE.md, AGENTS.md, GEMINI.md
+        claude        CLAUDE.md, AGENTS.md, GEMINI.md, QWEN.md
+        rules         rules of Cursor, Copilot, Cline, Roo, Windsurf and others
+        hosts         what agent hosts remember by themselves; PATH is your home directory
         markdown      files with front matter
         json, jsonl   lists and exports of other tools; --map FIELD=JSON.PATH
-        other tools   mcp-memory, mem0, beads, claude-mem, basic-memory, memory-bank, serena: the
-                      store of that tool
+        other tools   mcp-memory, mem0, beads, claude-mem, basic-memory, memory-bank, obsidian,
+                      serena: the store of that tool
         git           no memories but findings of commit messages: memtool import git --help
 
     A record that cannot be taken over is reported, such as one with a secret, and the others are

@@ -42,6 +42,12 @@ _ROWS = (
         "a CLAUDE.md, AGENTS.md or GEMINI.md with sections, or a directory that has one",
     ),
     Source(
+        "rules",
+        "rules.drafts",
+        "a directory with .cursor/rules, .github/instructions, .clinerules or similar, or a file "
+        "such as .cursorrules or copilot-instructions.md",
+    ),
+    Source(
         "jsonl",
         "jsonl.drafts",
         "a file with one JSON object a line, plain or .gz, or - for stdin",
@@ -104,11 +110,25 @@ _ROWS = (
         takes_map=True,
     ),
     Source(
+        "obsidian",
+        "notes.obsidian_drafts",
+        "the directory of a vault of Obsidian",
+        is_store=True,
+        takes_map=True,
+    ),
+    Source(
         "serena",
         "notes.serena_drafts",
         "a directory .serena/memories with markdown files",
         is_store=True,
         takes_map=True,
+    ),
+    Source(
+        "hosts",
+        "host_memories.drafts",
+        "the home directory in which agent hosts keep memories of their own, by default yours",
+        is_store=True,
+        needs_path=False,
     ),
 )
 SOURCES: dict[str, Source] = {source.name: source for source in _ROWS}

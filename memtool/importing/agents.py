@@ -1,153 +1,221 @@
-"""Agent files, such as CLAUDE.md and AGENTS.md: each section becomes a memory.
+"""Agent files, such as CLAUDE.md and AGENTS.md: each rule and each section becomes a memory.
 
-Text that memtool itself injected into such a file is ignored.
+A file of a subdirectory governs that directory. Files that one imports (`@docs/style.md`) are read
+too, within the repository. Text that memtool itself injected into such a file is ignored.
 """
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 from memtool import tables
-from memtool.importing import originals
+from memtool.importing import originals, sections
 from memtool.importing.originals import ForeignRecord, ImportRequest, Original
+from memtool.importing.sections import Passage
 from memtool.memory import ids
-from memtool.memory.memory import Fields, split_sections
+from memtool.memory.memory import Fields, find_code_lines
 from memtool.memory.schema import Problem
-from memtool.value import Value
 
-NAMES = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md"})
-BEGIN_MARK, END_MARK = "<!-- memtool:begin", "<!-- memtool:end"
-"""Lines between these were injected by memtool."""
-_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
-MAX_SECTION_CHARS = 4_000
-"""A section above this length is split at its inner headings."""
+NAMES = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "QWEN.md"})
+MAX_IMPORT_DEPTH = 5
+"""Hops from a file to those that it imports, as in Claude Code."""
+MAX_SLUG_CHARS = 80
+MAX_LINE_CHARS = 2_000
+"""Characters of a line in which imports are looked for."""
+AGENT_FOLDERS = frozenset({".claude", ".gemini", ".qwen", ".github"})
+"""Hidden directories with files for the directory around them."""
 _PREFERENCE_WORDS = frozenset(tables.read_words("importing/preference_words"))
-
-
-class HeadedSection(Value):
-    """A section with the headings above it, none for the opening of a file.
-
-    Lines count from 1 in the file.
-    """
-
-    headings: tuple[str, ...]
-    first_line: int
-    last_line: int
-    text: str
+_IMPORT = re.compile(r"(?<![\w`@/.])@((?:~/|\.{0,2}/)?[\w.-][\w./-]*)")
+_CODE_SPAN = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)")
+_TEXT_ENDS = (".md", ".mdc", ".markdown", ".txt")
+_FOR_PEOPLE = ("readme", "changelog", "license", "contributing")
+"""Beginnings of names of imported files that are written for people."""
 
 
 def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
-    """Yield the sections of a file, or of all agent files below a directory.
+    """Yield the passages of a file, or of all agent files below a directory, and of their imports.
 
-    A section that is in two files (AGENTS.md is often a copy of CLAUDE.md) is yielded once.
+    A passage that is in two files (AGENTS.md is often a copy of CLAUDE.md) is yielded once.
     """
-    seen: set[tuple[tuple[str, ...], str]] = set()
-    for item in originals.read_texts(path, request.top, NAMES.__contains__):
+    place = originals.locate(path)
+    root = find_root(place, request.top)
+    records: list[ForeignRecord | Problem] = []
+    seen: set[tuple[tuple[str, ...], str, str]] = set()
+    for item in _read_all(place, root, request.top):
         if isinstance(item, Problem):
-            yield item
+            records.append(item)
             continue
-        source, text = item
-        key_counts: dict[str, int] = {}
-        for part in split_agent_file(text, source.path.rpartition("/")[2]):
-            if (part.headings, part.text) in seen:
-                continue
-            seen.add((part.headings, part.text))
-            draft = _build_record(source, part)
-            key_counts[draft.key] = key_counts.get(draft.key, 0) + 1
-            if key_counts[draft.key] > 1:
-                draft = draft.replace(key=f"{draft.key}#{key_counts[draft.key]}")
-            yield draft
+        source, text, folder = item
+        passages = []
+        for passage in sections.split_passages(text, os.path.basename(source.path)):
+            mark = (() if passage.is_rule else passage.headings, passage.text, folder)
+            if mark not in seen:
+                seen.add(mark)
+                passages.append(passage)
+        fields: Fields = {"files": (f"{folder}/**",)} if folder else {}
+        records += build_records(source, passages, fields)
+    yield from with_distinct_titles(records)
 
 
-def split_agent_file(text: str, name: str) -> list[HeadedSection]:
-    """Split a file at headings of the first two levels, and long sections at all headings.
+def find_root(place: str, top: str) -> str:
+    """Return the directory whose files may be read: the repository's, or that of a path outside."""
+    real_top = os.path.realpath(top)
+    if is_within(place, real_top):
+        return real_top
+    return place if os.path.isdir(place) else os.path.dirname(place)
 
-    A single first-level heading is the title of the file. The titles of sections begin with it,
-    unless it only repeats the file name.
+
+def find_governed_folder(path: str, root: str, own_folders: Collection[str] = ()) -> str:
+    """Return the directory that a file governs, relative to `root`; empty for all of it.
+
+    A file in one of the tool's own folders governs the directory around that folder.
     """
-    text = _blank_injected(text)
-    lines = text.split("\n")
-    all_sections = split_sections(text)
-    tops = [section.title for section in all_sections if section.level == 1]
-    is_plain_title = len(tops) == 1 and ids.make_slug(tops[0]) in (
-        ids.make_slug(name),
-        ids.make_slug(name.rpartition(".")[0]),
-    )
-    result = []
-    path: list[tuple[int, str]] = []
-    number = 0
-    while number < len(all_sections):
-        section = all_sections[number]
-        last = number
-        while last + 1 < len(all_sections) and all_sections[last + 1].level > max(section.level, 2):
-            last += 1
-        whole = _section_text(
-            lines, section.first_line, all_sections[last].last_line, has_heading=section.level > 0
-        )
-        if last > number and len(whole) > MAX_SECTION_CHARS:
-            last = number
-            whole = section.text
-        path = [(level, title) for level, title in path if level < section.level]
-        if section.level:
-            path.append((section.level, originals.to_line(section.title, 80)))
-        shown_headings = tuple(
-            title for level, title in path if not (is_plain_title and level == 1)
-        )
-        if _has_text(whole):
-            result.append(
-                HeadedSection(
-                    shown_headings, section.first_line, all_sections[last].last_line, whole
-                )
-            )
-        number = last + 1
-    return result
+    folder = os.path.relpath(os.path.dirname(path), root).replace(os.sep, "/")
+    if folder == "." or folder.startswith(".."):
+        return ""
+    parts = folder.split("/")
+    own = next((at for at, part in enumerate(parts) if part in own_folders), len(parts))
+    return "/".join(parts[:own])
 
 
-def _section_text(lines: Sequence[str], first: int, last: int, *, has_heading: bool) -> str:
-    """Return the lines of a section without its heading, in either heading style."""
-    body = lines[first - 1 : last]
-    if has_heading:
-        is_underlined = len(body) > 1 and not body[0].lstrip().startswith("#")
-        body = body[2 if is_underlined else 1 :]
-    return "\n".join(body).strip("\n")
+AgentText = tuple[Original, str, str]
+"""A file, its text, and the directory that it governs."""
 
 
-def _blank_injected(text: str) -> str:
-    """Blank the lines between memtool's marks, keeping line numbers."""
-    blanked = []
-    is_inside = False
-    for line in text.split("\n"):
-        is_inside = is_inside or line.strip().startswith(BEGIN_MARK)
-        blanked.append("" if is_inside else line)
-        if line.strip().startswith(END_MARK):
-            is_inside = False
-    return "\n".join(blanked)
+def _read_all(place: str, root: str, top: str) -> Iterator[AgentText | Problem]:
+    """Yield the agent files at a place by path, each followed by the files that it imports."""
+    done: set[str] = set()
+    for agent_file in originals.find_files(
+        place, top, NAMES.__contains__, AGENT_FOLDERS, links_within=root
+    ):
+        if isinstance(agent_file, Problem):
+            yield agent_file
+        else:
+            parent = os.path.basename(os.path.dirname(agent_file.path))
+            own_folders = AGENT_FOLDERS.intersection((parent,))
+            folder = find_governed_folder(agent_file.path, root, own_folders)
+            yield from _read_with_imports(agent_file, folder, root, top, done, 0)
 
 
-def _has_text(text: str) -> bool:
-    """Return whether there is text other than headings and comments."""
-    shown = _COMMENT.sub("", text)
-    return any(line.strip() and not line.lstrip().startswith("#") for line in shown.split("\n"))
+def _read_with_imports(
+    source: Original, folder: str, root: str, top: str, done: set[str], depth: int
+) -> Iterator[AgentText | Problem]:
+    """Yield a file that was not read yet, then the files that it imports."""
+    real = os.path.realpath(source.path)
+    if real in done:
+        return
+    done.add(real)
+    source = originals.build_original(real, top)
+    text = originals.read_text(source)
+    if isinstance(text, Problem):
+        yield text
+        return
+    yield source, text, folder
+    for name, line in find_imports(text):
+        target = _resolve_import(name, source.path)
+        if target is None:
+            if name.endswith(_TEXT_ENDS):
+                yield _import_warning(source, line, name, "which is not there")
+        elif not is_within(target, root):
+            yield _import_warning(source, line, name, "which is outside of the repository")
+        elif not target.endswith(_TEXT_ENDS) or os.path.basename(target).lower().startswith(
+            _FOR_PEOPLE
+        ):
+            yield _import_warning(source, line, name, "which holds no text for agents")
+        elif target not in done and depth >= MAX_IMPORT_DEPTH:
+            yield _import_warning(source, line, name, f"after {depth} imports in a row")
+        else:
+            inner = originals.build_original(target, top)
+            yield from _read_with_imports(inner, folder, root, top, done, depth + 1)
 
 
-def _build_record(source: Original, part: HeadedSection) -> ForeignRecord:
+def is_within(path: str, root: str) -> bool:
+    """Return whether a real path is a directory or below it."""
+    return path == root or path.startswith(root.rstrip(os.sep) + os.sep)
+
+
+def _import_warning(source: Original, line: int, name: str, why: str) -> Problem:
+    what = f"it imports @{originals.to_line(name, 80)}, {why}; that is left out"
+    return Problem(source.shown, line, "left-out", what, "", severity="warning")
+
+
+def find_imports(text: str) -> list[tuple[str, int]]:
+    """Return the paths that a text imports as `@path`, with their lines; code does not count."""
+    if "@" not in text:
+        return []
+    code = find_code_lines(text)
+    imports = []
+    for number, line in enumerate(text.split("\n")):
+        if "@" in line and number not in code:
+            plain = _CODE_SPAN.sub(" ", line[:MAX_LINE_CHARS])
+            imports += [(match[1].rstrip("."), number + 1) for match in _IMPORT.finditer(plain)]
+    return imports
+
+
+def _resolve_import(name: str, path: str) -> str | None:
+    """Return the real path of an imported file; None if there is no such file."""
+    place = os.path.join(os.path.dirname(path), os.path.expanduser(name))
+    return os.path.realpath(place) if os.path.isfile(place) else None
+
+
+def build_records(
+    source: Original, passages: Iterable[Passage], fields: Fields
+) -> Iterator[ForeignRecord]:
+    """Yield the record of each passage of a file; `fields` are for all of them.
+
+    Until its titles are compared with others, the names of a record are its possible titles.
+    """
+    counts: dict[str, int] = {}
+    for passage in passages:
+        record = _build_record(source, passage, fields)
+        counts[record.key] = counts.get(record.key, 0) + 1
+        if counts[record.key] > 1:
+            record = record.replace(key=f"{record.key}#{counts[record.key]}")
+        yield record
+
+
+def _build_record(source: Original, passage: Passage, fields: Fields) -> ForeignRecord:
     place = source.name or source.shown
-    heading = " > ".join(part.headings) or source.path.rpartition("/")[2]
-    file_words = place.removesuffix(".md").replace("/", " ")
+    file_name = source.path.rpartition("/")[2]
+    heading = " > ".join(passage.headings) or file_name
+    name = passage.name or file_name
+    file_words = os.path.splitext(place)[0].replace("/", " ")
     words = {word.strip(".,:;'").lower() for word in heading.replace("'", "").split()}
-    fields: Fields = {
+    is_short = passage.is_rule or "\n\n" not in passage.text
+    forbids = is_short and sections.has_prohibition(passage.text)
+    category = "preference" if words & _PREFERENCE_WORDS else "pattern"
+    own: Fields = {
         "type": "semantic",
-        "title": heading,
-        "category": "preference" if words & _PREFERENCE_WORDS else "pattern",
+        "title": passage.titles[0] if passage.titles else file_name,
+        "category": "warning" if forbids and "files" in fields else category,
         "status": "confirmed",
     }
     return ForeignRecord(
-        key=f"{place} {heading}",
-        id=originals.to_id(ids.make_slug(f"{file_words} {heading}", 80), "sem"),
-        fields=fields,
-        body=part.text,
+        key=f"{place} {name}",
+        id=originals.to_id(ids.make_slug(f"{file_words} {name}", MAX_SLUG_CHARS), "sem"),
+        fields=own | fields,
+        body=passage.text,
         original=source,
-        lines=(part.first_line, part.last_line),
-        part="" if source.name else heading,
+        lines=(passage.first_line, passage.last_line),
+        names=passage.titles,
+        part="" if source.name else name,
     )
+
+
+def with_distinct_titles(
+    records: Iterable[ForeignRecord | Problem],
+) -> Iterator[ForeignRecord | Problem]:
+    """Yield the records, each with the shortest of its titles that no record before it has."""
+    used: set[str] = set()
+    for record in records:
+        if isinstance(record, Problem):
+            yield record
+            continue
+        title = str(record.fields["title"])
+        place = os.path.splitext(record.original.name or record.original.shown)[0]
+        longer = (*record.names, f"{title} ({place})", f"{title} ({place}:{record.lines[0]})")
+        title = next((name for name in longer if name.lower() not in used), longer[-1])
+        used.add(title.lower())
+        yield record.replace(fields=record.fields | {"title": title}, names=())

@@ -196,13 +196,14 @@ def _find_unknown(values: Mapping[str, Any]) -> Iterator[str]:
         has_place = (
             name in IGNORED_NAMES
             or name.startswith("x_")
-            or (name in _ALL_NAMES and name not in shadowed)
+            or (name in ALL_NAMES and name not in shadowed)
         )
         if not has_place and not _is_empty(value):
             yield name
 
 
-_ALL_NAMES = frozenset().union(*NAMES.values(), *OWN_NAMES.values())
+ALL_NAMES = frozenset().union(*NAMES.values(), *OWN_NAMES.values())
+"""All names of the tables."""
 
 
 def _find_shadowed(values: Mapping[str, Any], names: Sequence[str]) -> list[str]:

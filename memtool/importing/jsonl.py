@@ -39,6 +39,7 @@ from memtool.value import plain
 
 MAX_LINE_BYTES = 4 << 20
 """Limit of a line; a longer one is skipped. A memory has at most 64 KB."""
+_DECODER = json.JSONDecoder()
 _GZIP = b"\x1f\x8b"
 PSEUDO_FIELDS = ("body", "superseded_by")
 FieldMap = dict[str, tuple[str, ...]]
@@ -136,14 +137,46 @@ def _parse_objects(source: Original, plain: BufferedReader[Any]) -> Iterator[tup
             continue
         if number == 1:
             _refuse_other(source, line)
-        fault = "it is another kind of value"
+        rows, fault = _decode_line(line)
+        for row in rows:
+            yield number, row
+        if fault:
+            yield number, _problem(source, number, "not-json", fault)
+
+
+def _decode_line(line: bytes) -> tuple[list[dict[str, Any]], str]:
+    """Return the objects of a line, more than one in a damaged file, and what is wrong with it."""
+    rows: list[dict[str, Any]] = []
+    fault = ""
+    values: list[Any] = []
+    try:
+        values.append(json.loads(line))
+    except (ValueError, RecursionError) as error:
+        fault = f"it is no JSON object: {getattr(error, 'msg', 'it cannot be read')}"
+        if getattr(error, "msg", "") == "Extra data":
+            values, reason = _decode_all(line.decode(json.detect_encoding(line)).strip())
+            fault = f"after {len(values)} objects comes something else: {reason}" if reason else ""
+    for value in values:
+        if isinstance(value, dict):
+            rows.append(value)
+        else:
+            fault = "it is no JSON object: it is another kind of value"
+    return rows, fault
+
+
+def _decode_all(text: str) -> tuple[list[Any], str]:
+    """Return the JSON values that follow each other in a text, and why the last one is broken."""
+    values: list[Any] = []
+    at = 0
+    while at < len(text):
         try:
-            row = json.loads(line)
+            value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError) as error:
-            row, fault = None, str(getattr(error, "msg", "it cannot be read"))
-        if not isinstance(row, dict):
-            row = _problem(source, number, "not-json", f"it is no JSON object: {fault}")
-        yield number, row
+            return values, str(getattr(error, "msg", "it cannot be read"))
+        values.append(value)
+        while text[at : at + 1].isspace():
+            at += 1
+    return values, ""
 
 
 def read_objects(source: Original) -> Iterator[tuple[int, Any]]:

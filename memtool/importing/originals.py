@@ -60,7 +60,8 @@ class ImportRequest(Value):
 
     `project` is the requested one if a store has several; empty for the repository's. `places` maps
     keys to paths in entries, in addition to the tables. `stdin` are lines that are read instead of
-    a file.
+    a file. `env` are the user's environment variables, and `is_global` says that the memories are
+    for all projects: the hosts' own memories are found and chosen by them.
     """
 
     top: str
@@ -69,6 +70,8 @@ class ImportRequest(Value):
     project: str = ""
     places: Mapping[str, Sequence[str]] = {}
     stdin: bytes | None = None
+    env: Mapping[str, str] = {}
+    is_global: bool = False
 
 
 class ForeignRecord(Value):
@@ -152,22 +155,43 @@ def read_texts(
 
 
 def find_files(
-    path: str, top: str, is_wanted: Callable[[str], bool]
+    path: str,
+    top: str,
+    is_wanted: Callable[[str], bool],
+    hidden_folders: Collection[str] = (),
+    *,
+    links_within: str = "",
+    is_wanted_path: Callable[[str], bool] = bool,
 ) -> Iterator[Original | Problem]:
-    """Yield the file itself, or the wanted files below a directory, by path, as `texts` does."""
+    """Yield the file itself, or the wanted files below a directory, by path, as `read_texts` does.
+
+    Of the hidden directories, only those with one of the names are searched. A link to a file below
+    `links_within` is yielded like a file. `is_wanted_path` chooses by the whole path.
+    """
     path = locate(path)
     refused: list[OSError] = []
     is_folder = os.path.isdir(path)
     paths = [] if is_folder else [path]
     for folder, folders, names in os.walk(path, onerror=refused.append) if is_folder else ():
-        folders[:] = sorted({name for name in folders if name[0] != "."} - _SKIPPED_FOLDERS)
+        visible = {name for name in folders if name[0] != "." or name in hidden_folders}
+        folders[:] = sorted(visible - _SKIPPED_FOLDERS)
         places = (os.path.join(folder, name) for name in filter(is_wanted, names))
-        paths += [place for place in places if not os.path.islink(place)]
+        paths += [
+            place
+            for place in places
+            if is_wanted_path(place)
+            and (not os.path.islink(place) or _leads_into(place, links_within))
+        ]
     for error in refused:
         reason = f"it cannot be read: {find_reason(error)}"
         place = build_original(str(error.filename), top).shown
         yield Problem(place, 0, "unreadable", reason, "give yourself permission to read it")
     yield from (build_original(place, top) for place in sorted(paths))
+
+
+def _leads_into(link: str, folder: str) -> bool:
+    target = os.path.realpath(link)
+    return bool(folder) and target.startswith(f"{folder}{os.sep}") and os.path.isfile(target)
 
 
 def read_text(source: Original, most_bytes: int = MAX_BYTES) -> str | Problem:
@@ -207,8 +231,8 @@ def open_plain(source: Original) -> BufferedReader:
 def front_matter(lines: list[str]) -> tuple[Fields, int]:
     """Parse the front matter; return its fields and number of lines, 0 if there is none.
 
-    Other tools' front matter is often not valid YAML (`status: [ADR-5](5.md)`); then it is read as
-    plain `key: value` lines.
+    Other tools' front matter is often not valid YAML (`status: [ADR-5](5.md)`, `globs: **/*.ts`);
+    then it is read as plain `key: value` lines and `- item` lines.
     """
     if lines[0].rstrip() != "---":
         return {}, 0
@@ -218,8 +242,21 @@ def front_matter(lines: list[str]) -> tuple[Fields, int]:
     try:
         return strict.read_header("\n".join(lines[1:end]) + "\n").fields, end + 1
     except strict.NotStrict:
-        pairs = (line.partition(":") for line in lines[1:end] if line[:1].isalpha())
-        return {key.strip(): text.strip(" \"'") for key, colon, text in pairs if colon}, end + 1
+        return _read_plain_header(lines[1:end]), end + 1
+
+
+def _read_plain_header(lines: Sequence[str]) -> Fields:
+    fields: Fields = {}
+    key = ""
+    for line in lines:
+        item = line.strip()
+        if line[:1].isalpha() and ":" in line:
+            key, _colon, text = line.partition(":")
+            key = key.strip()
+            fields[key] = text.strip(" \"'")
+        elif item.startswith("- ") and isinstance(items := fields.get(key) or (), tuple):
+            fields[key] = (*items, item[2:].strip(" \"'"))
+    return fields
 
 
 def build_citation(source: Original, lines: tuple[int, int], commit: str) -> str:

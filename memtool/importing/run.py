@@ -81,6 +81,8 @@ def read_records(
         options.project,
         options.places,
         options.stdin,
+        context.caller.env,
+        context.is_global,
     )
     return drafts(path, request)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from memtool import tables
 from memtool.value import Value
@@ -55,6 +55,8 @@ _PLACES = tuple(
 def find_stores(paths: Iterable[str]) -> list[Store]:
     """Return the stores among the files of a repository, by path, without those of tests.
 
+    Of stores of one format inside each other, only the outer one is returned.
+
     The paths are relative to the top.
     """
     stores: dict[tuple[str, str], Store] = {}
@@ -69,7 +71,14 @@ def find_stores(paths: Iterable[str]) -> list[Store]:
                 store = Store(place.source, top or ".", place.what, path)
                 stores.setdefault((place.source, top), store)
                 break
-    return sorted(stores.values(), key=lambda store: (store.path, store.source))
+    outer = [store for store in stores.values() if not _has_store_above(store, stores)]
+    return sorted(outer, key=lambda store: (store.path, store.source))
+
+
+def _has_store_above(store: Store, stores: Mapping[tuple[str, str], Store]) -> bool:
+    """Return whether a folder above has a store of the same format, which this one belongs to."""
+    parts = [] if store.path == "." else store.path.split("/")
+    return any((store.source, "/".join(parts[:end])) in stores for end in range(len(parts)))
 
 
 def _find_tops(folder: str) -> list[tuple[_Place, str]]:

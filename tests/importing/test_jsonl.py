@@ -180,3 +180,15 @@ def test_keys_of_the_first_designs_have_a_place(read):
     assert draft.fields["confidence"] == "high"
     words = [read({"id": "abc", "confidence": n})[-1].fields["confidence"] for n in (0, 0.5, 1)]
     assert words == ["low", "medium", "high"]
+
+
+def test_two_objects_on_a_line_are_two_records(read):
+    """A store that was damaged so loses nothing; a third one that is cut off is reported."""
+    first, second = b'{"id": "alpha", "title": "Alpha"}', b'{"id": "beta", "title": "Beta"}'
+    drafts = read(first + second, second[:9])
+    assert [draft.id for draft in drafts if not isinstance(draft, Problem)] == ["alpha", "beta"]
+    (problem,) = (draft for draft in drafts if isinstance(draft, Problem))
+    assert (problem.line, problem.code) == (2, "not-json")
+    *drafts, problem = read(first + second + second[:9])
+    assert [draft.id for draft in drafts] == ["alpha", "beta"]
+    assert problem.message.startswith("after 2 objects comes something else: ")

@@ -33,6 +33,7 @@ SETS: list[tuple[str, str, str, int]] = [
     ("basic-memory", "basic-memory", "basic-memory", 9),
     ("memory-bank", "memory-bank", "memory-bank", 10),
     ("serena", "serena", "serena", 10),
+    ("obsidian", "obsidian", "obsidian", 6),
 ]
 """Kind, place below the data, name of what is expected, and how many memories come of ten records;
 what is missing is there to be left out."""
@@ -625,3 +626,15 @@ def test_what_says_the_same_is_taken_once(sandbox: Sandbox):
         },
     )
     assert (again.written, again.unchanged) == (0, 1)
+
+
+def test_the_description_of_a_note_of_serena_is_kept(sandbox: Sandbox, tmp_path: Path):
+    """It is the title of a note without a heading, and else comes before its text."""
+    for name, heading in (("plain", ""), ("headed", "# Rates\n\n")):
+        text = f"---\ndescription: Rates of {name} countries\n---\n{heading}They change.\n"
+        (tmp_path / f"{name}.md").write_text(text)
+    import_store(sandbox, "serena", tmp_path)
+    plain, headed = (sandbox.context().tree()[name].memory for name in ("plain", "headed"))
+    assert (plain.title, plain.body) == ("Rates of plain countries", "They change.\n")
+    assert headed.title == "Rates"
+    assert headed.body == "Rates of headed countries\n\nThey change.\n"
