@@ -329,6 +329,7 @@ class State(Value):
     words: str
     languages: tuple[str, ...]
     status: str
+    is_superseded: bool = False
 
     @property
     def shown(self) -> str:
@@ -343,10 +344,15 @@ def fold_word(text: str) -> str:
     return " ".join("".join(char for char in plain if not unicodedata.combining(char)).split())
 
 
+SUPERSEDED = "superseded"
+
+
 def _load_states() -> dict[str, State]:
     states = {status: State(status, ("English",), status) for status in STATUSES}
     for word, language, status in tables.read_rows("importing/state_words"):
-        state = states.get(fold_word(word), State(word, (), status))
+        is_superseded = status == SUPERSEDED
+        meaning = "confirmed" if is_superseded else status
+        state = states.get(fold_word(word), State(word, (), meaning, is_superseded))
         states[fold_word(word)] = state.replace(languages=(*state.languages, language))
     return states
 
@@ -446,7 +452,7 @@ def parse_moment(text: str, *, is_day_first: bool = False) -> str:
                 return moment
     for match in _NUMBERS.finditer(text):
         first, second, year = int(match[1]), int(match[3]), int(match["year"])
-        if is_day_first or match[2] == "." or first > _MONTH_COUNT:
+        if is_day_first or match[2] == "." or first > _MONTH_COUNT or first == second:
             moment = _render_day(year, second, first)
         else:
             moment = _render_day(year, first, second) if second > _MONTH_COUNT else ""
@@ -456,6 +462,13 @@ def parse_moment(text: str, *, is_day_first: bool = False) -> str:
 
 
 _MONTH_COUNT = 12
+
+
+def has_day_first(texts: Iterable[str]) -> bool:
+    """Return whether dates in numbers such as 23/04/2024 are in texts, and none the other way."""
+    pairs = [(int(match[1]), int(match[3])) for text in texts for match in _NUMBERS.finditer(text)]
+    is_month_first = any(second > _MONTH_COUNT for _first, second in pairs)
+    return not is_month_first and any(first > _MONTH_COUNT for first, _second in pairs)
 
 
 def _render_day(year: int, month: int, day: int) -> str:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from docutils import nodes
 
 MAX_HEADING_LEVEL = 6
+MAX_RST_CHARS = 200_000
+"""Characters of a text in which docutils looks for headings; its time grows with the square."""
 _HEADING_LIKE = re.compile(r" {0,3}#{1,6}(?=\s|$)")
 
 
@@ -33,7 +35,7 @@ _RST_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*\s*$")
 def convert_rst(text: str) -> str:
     """Convert the headings, fields and links of reStructuredText."""
     lines = text.split("\n")
-    headings = _find_rst_headings(text)
+    headings = _find_rst_headings(text[:MAX_RST_CHARS])
     converted: list[str] = []
     number = 0
     while number < len(lines):
@@ -106,6 +108,7 @@ def _parse_rst(text: str) -> nodes.document | None:
 
 _ADOC_HEADING = re.compile(r"(={1,6})\s+(\S.*?)(?:\s+=+)?\s*$")
 _ADOC_ATTRIBUTE = re.compile(r":([\w-]{1,60}):(?:\s+(.*))?$")
+_ADOC_TERM = re.compile(r"(\w[\w ]{1,40})::(?:\s+(\S.*))?$")
 _ADOC_FENCE = re.compile(r"(-{4,}|\.{4,}|`{3,})\s*$")
 _ADOC_COMMENT = re.compile(r"/{4,}\s*$")
 _ADOC_LINK = re.compile(r"(?:xref:|link:|(?=https?:))([^\s\[\]]+)\[([^\[\]]*)\]")
@@ -116,32 +119,39 @@ def convert_asciidoc(text: str) -> str:
     """Convert the headings, attributes, links and listings of AsciiDoc; drop its comments."""
     converted: list[str] = []
     fence = ""
-    is_comment = is_header = False
+    is_comment = False
+    level = 0
     for line in text.split("\n"):
-        if is_comment or (not fence and _ADOC_COMMENT.match(line)):
-            is_comment = not is_comment if _ADOC_COMMENT.match(line) else is_comment
-            continue
         mark = _ADOC_FENCE.match(line)
-        if fence or mark:
+        if not fence and _ADOC_COMMENT.match(line):
+            is_comment = not is_comment
+        elif is_comment or (not fence and line.startswith("//")):
+            continue
+        elif fence or mark:
             if mark and (not fence or mark[1] == fence):
                 fence = "" if fence else mark[1]
                 line = "```"  # noqa: PLW2901  # the same line in markdown
             converted.append(line)
-            continue
-        if line.startswith("//"):
-            continue
-        heading, attribute = _ADOC_HEADING.match(line), _ADOC_ATTRIBUTE.match(line)
-        if heading:
-            is_header = len(heading[1]) == 1
-            converted.append(f"{'#' * len(heading[1])} {_convert_adoc_links(heading[2])}")
-        elif attribute:
-            if attribute[2]:  # others are switches of the processor
-                converted.append(f"- {attribute[1]}: {_convert_adoc_links(attribute[2])}")
-        elif _HEADING_LIKE.match(line) and not is_header:
-            converted.append(f"    {line}")
         else:
-            converted.append(_convert_adoc_links(line))
+            heading = _ADOC_HEADING.match(line)
+            level = len(heading[1]) if heading else level
+            converted += _convert_adoc_line(line, level)
     return "\n".join([*converted, "```"] if fence else converted)
+
+
+def _convert_adoc_line(line: str, level: int) -> list[str]:
+    """Return the line in markdown, below a heading of a level; nothing for a switch."""
+    heading, attribute = _ADOC_HEADING.match(line), _ADOC_ATTRIBUTE.match(line)
+    term = _ADOC_TERM.match(line)
+    if heading:
+        return [f"{'#' * level} {_convert_adoc_links(heading[2])}"]
+    if attribute:
+        return [f"- {attribute[1]}: {_convert_adoc_links(attribute[2])}"] if attribute[2] else []
+    if term and term[2]:
+        return [f"- {term[1]}: {_convert_adoc_links(term[2])}"]
+    if term:  # a term with its paragraphs below is used as a section
+        return [f"{'#' * min(level + 1, MAX_HEADING_LEVEL)} {term[1]}"]
+    return [f"    {line}" if _HEADING_LIKE.match(line) else _convert_adoc_links(line)]
 
 
 def _convert_adoc_links(line: str) -> str:

@@ -57,15 +57,16 @@ _STAGES = {"": 0, "candidate": 1, "confirmed": 2, "pinned": 2, "deprecated": 3, 
 """How far a state has come: of several ones the furthest counts, in whatever order they are."""
 
 
+_DATED = ("date", "created", "settled")
 _NO_TITLES = frozenset({"-", "n/a", "na", "none", "tbd", "todo"})
 
 
 class RecordFacts(Value):
     """What a record says of itself, in its own words.
 
-    `state` is the text of its status and `state_key` the name it stands under; `date` is a moment,
-    and `unread_date` a text that is not one. `dates` are sure in this order: the date of the
-    decision, its creation, its status, its first change.
+    `state` is the text of its status. `date` is a moment, and `unread_date` a text that is not one
+    or has two meanings. The surest date is that of the decision, then of its creation, its status,
+    its first change.
     """
 
     state: str = ""
@@ -73,6 +74,7 @@ class RecordFacts(Value):
     date_from: str = ""
     date_rank: int = 9
     unread_date: str = ""
+    unread_from: str = ""
     title: str = ""
     tags: tuple[str, ...] = ()
     edges: tuple[Edge, ...] = ()
@@ -86,6 +88,7 @@ class RecordFacts(Value):
             date_from=dated.date_from,
             date_rank=dated.date_rank,
             unread_date=self.unread_date or other.unread_date,
+            unread_from=self.unread_from or other.unread_from,
             title=self.title or other.title,
             tags=self.tags + other.tags,
             edges=self.edges + other.edges,
@@ -164,9 +167,9 @@ def strip_number(title: str, number: str = "") -> str:
     With the number of its file, any word before that number goes, as in `CIP-012: Fees`.
     """
     plain = title.strip().strip("#").strip()
+    digits = re.escape(number.lstrip("0") or "0")
     own = re.compile(
-        rf"[a-z]{{2,6}}[-_ ]?0*{re.escape(number.lstrip('0') or '0')}\]?\s*[-.:|)\u2013\u2014]+\s*",
-        re.IGNORECASE,
+        rf"[a-z]{{2,6}}[-_ #]{{0,2}}0*{digits}\]?\s*[-.:|)\u2013\u2014]+\s*", re.IGNORECASE
     )
     for _ in range(2):
         inner = plain[1:] if plain[:1] == "[" and "]" in plain else plain
@@ -372,23 +375,17 @@ def _parse_fact(key: str, value: str, *, is_front: bool) -> RecordFacts | None:
     if relation:
         edges = record_words.find_targets(relation, value) or record_words.find_edges(value)
         return RecordFacts(edges=edges) if is_front or relation != "related_to" or edges else None
-    meanings = (
-        "status",
-        "stage",
-        "date",
-        "created",
-        "tags",
-        "title",
-        *(("name",) if is_front else ()),
-    )
+    meanings = ("status", "stage", *_DATED, "tags", "title", *(("name",) if is_front else ()))
     word = record_words.find_key(key, *meanings)
     if word is None:
         return None
     if word.meaning in ("status", "stage"):
         return _parse_state(value, key)
-    if word.meaning in ("date", "created"):
-        rank = DECISION_DATE if word.meaning == "date" else CREATION_DATE
-        return _parse_date(value, key, rank, is_day_first=word.is_day_first, is_front=is_front)
+    if word.meaning in _DATED:
+        rank = CREATION_DATE if word.meaning == "created" else DECISION_DATE
+        facts = _parse_date(value, key, rank, is_day_first=word.is_day_first, is_front=is_front)
+        is_state = word.meaning == "settled" and facts is not None and bool(facts.date)
+        return facts.replace(state=key) if facts and is_state else facts
     if word.meaning == "tags":
         return RecordFacts(tags=_parse_tags(value))
     return RecordFacts(title="" if fold_word(value) in _NO_TITLES else value)
@@ -400,8 +397,9 @@ def _parse_date(
     moment = originals.parse_moment(value, is_day_first=is_day_first)
     if moment:
         return RecordFacts(date=moment, date_from=key, date_rank=rank)
-    if is_front and any(char.isdigit() for char in value):
-        return RecordFacts(unread_date=value)
+    has_digit = any(char.isdigit() for char in value)
+    if (is_front and has_digit) or originals.parse_moment(value, is_day_first=True):
+        return RecordFacts(unread_date=value, unread_from=key)
     return RecordFacts() if is_front or not value else None
 
 
@@ -434,9 +432,14 @@ def _parse_section(section: Section, lines: list[str], dropped: set[int]) -> Rec
     key = record_words.find_key(
         section.title, "status", "date", "created", "meta", "history", "links", "tags"
     )
-    if key is None:
-        return RecordFacts()
     own = range(section.first_line, section.last_line + 1)
+    if key is None:  # a heading such as `### Status: Approved`
+        pair = _KEY_LINE.match(section.title)
+        facts = _parse_fact(pair["key"], pair["value"], is_front=False) if pair else None
+        if facts is None:
+            return RecordFacts()
+        dropped.add(section.first_line)
+        return facts
     if key.meaning == "status":
         return _parse_status_section(section, lines, dropped)
     if key.meaning in ("date", "created", "tags"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from urllib.parse import unquote
 
 from memtool import tables
@@ -73,6 +73,7 @@ def find_key(name: str, *meanings: str) -> KeyWord | None:
     return next((keys[meaning] for meaning in meanings if meaning in keys), None)
 
 
+@lru_cache(maxsize=4_096)
 def _fold_name(name: str) -> str:
     """Fold a name such as `2. Status:`, `creation-date` or `supersededBy`."""
     words = _CAMEL.sub(" ", name) if name.isascii() else name

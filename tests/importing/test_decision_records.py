@@ -248,6 +248,7 @@ ACCEPTED = "\n\n## Status\n\nAccepted\n\n## Decision\n\nYes.\n"
         ("\u041e\u0442\u043a\u043b\u043e\u043d\u0435\u043d\u043e", "deprecated", "(Russian)"),
         ("\u63d0\u6848\u4e2d", "candidate", "(Japanese)"),
         ("Obsoleto", "deprecated", "(Italian or Portuguese or Spanish)"),
+        ("Superseded", "deprecated", "\u201cSuperseded\u201d, by no record here"),
         ("Implementing", "confirmed", "\u201cImplementing\u201d"),
         ("Accepted, though the proposal of May was rejected", "confirmed", "\u201cAccepted\u201d"),
         ("<!-- Proposed -->\nAccepted", "confirmed", "\u201cAccepted\u201d"),
@@ -304,6 +305,11 @@ def test_an_unknown_status_is_reported(folder):
         ("# T\n\n| Status | Date |\n|--|--|\n| Accepted | 2020-01-02 |\n", "2020-01-02", "Date"),
         ("# T\n\n| Date | 2020-01-02 |\n|--|--|\n| Status | Accepted |\n", "2020-01-02", "Date"),
         ("# T\n\n**Status:** Accepted | **Date:** 2020-01-02\n", "2020-01-02", "Date"),
+        (
+            "# T\n\n## Timeline\n\n- Started: 2020-01-01\n- Accepted: 2020-01-02\n",
+            "2020-01-02",
+            "Accepted",
+        ),
         ("# T\n\n## Status\n\nSuperseded by ADR-9 (2020-01-02)\n", "", ""),
         ("# T\n\nDate: 0000-01-01\n", "", ""),
         ("# T\n\nDate: YYYY-MM-DD\n", "", ""),
@@ -540,9 +546,66 @@ def test_a_record_needs_no_number_if_it_decides(folder):
     assert list(records) == ["adr-use-it"]
 
 
-def test_a_large_record_is_read_in_linear_time(folder):
-    """A megabyte of any marks is a record, and no pattern takes long for it."""
-    for unit in ("<!-- ", "[", "| a ", "**x", "Supersedes ", "# x\n", "`<", "a, "):
-        text = "# T\n\n" + unit * (900_000 // len(unit))
-        records, _problems = folder({"0001-x.md": text})
-        assert records["adr-0001-x"].fields["title"] == "T"
+@pytest.mark.parametrize("unit", ["<!-- ", "[", "| a ", "**x", "Supersedes ", "`<", "a, "])
+def test_a_large_record_is_read(folder, unit):
+    """A record of a megabyte is read, whatever marks it is full of."""
+    records, _problems = folder({"0001-x.md": "# T\n\n" + unit * (900_000 // len(unit))})
+    assert records["adr-0001-x"].fields["title"] == "T"
+
+
+def test_a_status_may_be_in_a_heading(read):
+    """A heading with a key and its value is that fact; the date of an acceptance is a status."""
+    heading = read("# T\n\n## Summary\n\nS\n\n### Status: **Approved**\n\n## Context\n\nC\n")
+    assert heading.fields["status"] == "confirmed"
+    assert "Approved" not in heading.body
+    settled = read("# T\n\n## Timeline\n\n- Started: 2020-01-01\n- Rejected: 2020-01-02\n")
+    assert settled.fields["status"] == "deprecated"
+
+
+def test_a_record_without_successor_is_not_shown_as_valid(folder):
+    """A superseded record is confirmed only if the record that replaces it is there."""
+    records, _problems = folder(
+        {
+            "0001-a.md": "# A\n\n## Status\n\nSuperseded\n",
+            "0002-b.md": "# B\n\n## Status\n\nAccepted\n\nSupersedes ADR-1\n",
+            "0003-c.md": "# C\n\n## Status\n\nSuperseded\n",
+            "0004-d.md": "# D\n\n## Status\n\nAccepted\n\nSuperseded by ADR-99\n",
+        }
+    )
+    statuses = [record.fields["status"] for record in records.values()]
+    assert statuses == ["confirmed", "confirmed", "deprecated", "deprecated"]
+
+
+def test_dates_of_a_folder_show_which_number_is_the_day(folder):
+    """`03/04/2020` is read as the other dates of the folder must be, and else not at all."""
+    both = {"0001-a.md": "# A\n\nDate: 03/04/2020\n", "0002-b.md": "# B\n\nDate: 23/04/2020\n"}
+    records, _problems = folder({"0001-a.md": both["0001-a.md"]})
+    assert records["adr-0001-a"].fields["x-date"] == "03/04/2020"
+    records, _problems = folder(both)
+    assert records["adr-0001-a"].fields["timestamp"] == "2020-04-03T00:00:00Z"
+    assert records["adr-0001-a"].date_from == "Date"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("metadata.yaml", "README.md"),
+        ("metadata.yaml", "fast-pods.md"),
+        ("metadata.yaml", "vep.md", "notes.md"),
+    ],
+)
+def test_other_folders_have_facts_and_a_text(folder, names):
+    """The text of a numbered folder is its README.md, its only page, or one such as vep.md."""
+    facts = "title: fast-pods\nstatus: implementable\ncreation-date: 2021-08-25\n"
+    texts = {"metadata.yaml": facts, "notes.md": "# Notes\n"}
+    page = "# VEP #12: Fast pods\n\nText.\n"
+    records, _problems = folder({f"12-fast-pods/{name}": texts.get(name, page) for name in names})
+    (record,) = records.values()
+    assert (record.id, record.fields["title"]) == ("adr-12-fast-pods", "Fast pods")
+    assert (record.fields["status"], record.body.strip()) == ("confirmed", "Text.")
+
+
+def test_the_folder_of_a_year_is_not_a_record(folder):
+    """Pages in a folder with only a number are records of their own."""
+    records, _problems = folder({"2024/0001-x.md": f"# X{ACCEPTED}"})
+    assert list(records) == ["adr-0001-x"]
