@@ -212,13 +212,14 @@ def _build_own_fields(front: Fields, fact_keys: frozenset[str], name: RecordName
 
 
 def build_id(name: RecordName) -> str:
-    """Return the id of a record: `adr`, its number, and the words of its name."""
-    if name.date and name.number:
-        return _join_id("adr", name.number, name.words)
+    """Return the id of a record: `adr`, its number or date, and the words of its name."""
     if name.kind == "kep" and name.number:
         return _join_id("kep", name.number, name.words)
     if name.number and name.kind in ("", "adr"):
         return _join_id("adr", name.number, name.words)
+    if name.date and not name.number:
+        year, _, day = name.date.partition("-")
+        return _join_id("adr", year, f"{day}-{name.words}" if day else name.words)
     return f"adr-{ids.make_slug(name.stem, 80)}"
 
 

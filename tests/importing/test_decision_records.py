@@ -54,6 +54,7 @@ def test_titles_lose_their_number(read, heading, title):
         ("ADR-0007-Use_Postgres.md", "adr-0007-use-postgres"),
         ("adr007.md", "adr-007"),
         ("20200101-use-it.md", "adr-20200101-use-it"),
+        (f"20200101-{'long-' * 16}name.md", f"adr-20200101-{'long-' * 16}".rstrip("-")),
     ],
 )
 def test_ids_come_from_file_names(read, name, id):
