@@ -248,14 +248,13 @@ def _map_numbers(drafts: Sequence[Draft]) -> Mapping[str, list[Draft]]:
 
 
 def _without_successor(draft: Draft, record: ForeignRecord) -> ForeignRecord:
-    """Deprecate a record that is superseded by one that is not imported, or by nothing."""
+    """Deprecate a record whose status is superseded, by one that is not imported or not named."""
     state = originals.match_state(draft.state)
-    if not record.superseded_by and not (state and state.is_superseded):
+    if not (state and state.is_superseded):
         return record
-    source = record.status_from or "\u201csuperseded\u201d"
     return record.replace(
         fields=record.fields | {"status": "deprecated"},
-        status_from=f"{source}, by no record here",
+        status_from=f"{record.status_from}, by no record here",
     )
 
 

@@ -393,7 +393,10 @@ def _match_beginning(word: str) -> State | None:
 
 
 def is_choice(text: str) -> bool:
-    """Return whether a text lists states to choose from, as in a template."""
+    """Return whether a text lists states to choose from, as in a template, and none is checked."""
+    box = _BOX.match(text)
+    if box and box["mark"] != " ":
+        return False
     parts = re.split(r"[|/,]", text[: schema.MAX_LINE].strip(" {}[]<>*_`()"))
     words = (" ".join(_WORD.findall(part)) for part in parts)
     count = sum(fold_word(word) in STATES for word in words)

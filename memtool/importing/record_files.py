@@ -32,6 +32,7 @@ _NAME = re.compile(
 _UNNUMBERED = re.compile(r"(?:[nx]{3,}|yyyy-?mm-?dd)(?![a-z])", re.IGNORECASE)
 _KIND = re.compile(r"[a-z]{3,4}\.", re.IGNORECASE)
 _LINKED = re.compile(r"\]\(<?([^)\s>#]+)")
+MAX_FRONT_CHARS = 8_000
 MIN_INDEX_LINKS = 3
 """Links to other records that make a text an index if they are on most of its lines."""
 
@@ -103,11 +104,16 @@ def _read_file(
         return originals.left_out(source, "it belongs to the record of its folder")
     name = parse_name(posixpath.basename(folder) if own else stem)
     reason = find_reason(name)
-    if reason:
+    may_be_record = stem.lower() in FOLDER_TEXTS and folder != root
+    if reason and not (may_be_record and not own):
         return originals.left_out(source, reason)
     text = originals.read_text(source)
     if isinstance(text, Problem):
         return text
+    if reason:
+        if not _has_status(text):
+            return originals.left_out(source, reason)
+        own, name = file_name, parse_name(posixpath.basename(folder))
     facts_name = next((fact for fact in FACTS if own and fact in names), "")
     front: Fields = {}
     if file_name == facts_name:
@@ -122,6 +128,13 @@ def _read_file(
         posixpath.basename(place) if is_single or place == root else posixpath.relpath(place, root)
     )
     return RecordFile(source, text, place, ending, name, front)
+
+
+def _has_status(text: str) -> bool:
+    """Return whether the front matter of a text has a known status."""
+    front = originals.front_matter(text[:MAX_FRONT_CHARS].split("\n"))[0]
+    states = (value for key, value in front.items() if record_words.find_key(key, "status"))
+    return any(isinstance(state, str) and originals.find_state(state) for state in states)
 
 
 def _find_folder_text(folder: str, names: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from memtool.importing import originals, record_words
-from memtool.importing.originals import fold_word
+from memtool.importing.originals import State, fold_word
 from memtool.importing.record_words import Edge
 from memtool.memory.memory import Section
 from memtool.value import Value
@@ -53,7 +53,7 @@ _REMARK = re.compile(
     r"le|par|il|da|op|door|przez|dnia|\u0438|\u0432|and|und|et|y|e)\b)",
     re.IGNORECASE,
 )
-_STAGES = {"": 0, "candidate": 1, "confirmed": 2, "pinned": 2, "deprecated": 3, "archived": 3}
+_STAGES = {"candidate": 1, "confirmed": 2, "pinned": 2, "deprecated": 3, "archived": 3}
 """How far a state has come: of several ones the furthest counts, in whatever order they are."""
 
 
@@ -413,12 +413,17 @@ def _parse_state(text: str, key: str) -> RecordFacts:
     if state and not is_older and state.status != "deprecated":
         moment = originals.parse_moment(text)
     return RecordFacts(
-        state="superseded" if is_older and not state else text,
+        state="superseded" if is_older and not _has_own_end(state) else text,
         date=moment,
         date_from=key if moment else "",
         date_rank=STATUS_DATE if moment else 9,
         edges=edges,
     )
+
+
+def _has_own_end(state: State | None) -> bool:
+    """Return whether a state says more of the end of a record than that it is superseded."""
+    return state is not None and (state.is_superseded or state.status == "deprecated")
 
 
 def _parse_tags(text: str) -> tuple[str, ...]:
@@ -531,8 +536,9 @@ def _parse_status_section(section: Section, lines: list[str], dropped: set[int])
     return facts
 
 
-def _measure_stage(facts: RecordFacts) -> int:
-    return _STAGES.get(originals.find_state(facts.state), 3)
+def _measure_stage(facts: RecordFacts) -> tuple[int, bool]:
+    state = originals.match_state(facts.state)
+    return (_STAGES.get(state.status, 3), state.is_superseded) if state else (0, False)
 
 
 def _parse_status_line(line: str, text: str, *, is_first: bool) -> tuple[RecordFacts | None, bool]:

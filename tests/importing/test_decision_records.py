@@ -571,10 +571,12 @@ def test_a_record_without_successor_is_not_shown_as_valid(folder):
             "0002-b.md": "# B\n\n## Status\n\nAccepted\n\nSupersedes ADR-1\n",
             "0003-c.md": "# C\n\n## Status\n\nSuperseded\n",
             "0004-d.md": "# D\n\n## Status\n\nAccepted\n\nSuperseded by ADR-99\n",
+            "0005-e.md": "# E\n\n* Status: accepted, superseded by ADR-99\n",
+            "0006-f.md": "---\nstatus: accepted\nsuperseded-by: /our-past-effort.md\n---\n# F\n",
         }
     )
     statuses = [record.fields["status"] for record in records.values()]
-    assert statuses == ["confirmed", "confirmed", "deprecated", "deprecated"]
+    assert statuses == ["confirmed", "confirmed", *["deprecated"] * 3, "confirmed"]
 
 
 def test_dates_of_a_folder_show_which_number_is_the_day(folder):
@@ -610,3 +612,19 @@ def test_the_folder_of_a_year_is_not_a_record(folder):
     """Pages in a folder with only a number are records of their own."""
     records, _problems = folder({"2024/0001-x.md": f"# X{ACCEPTED}"})
     assert list(records) == ["adr-0001-x"]
+
+
+def test_a_readme_with_a_status_is_the_record_of_its_folder(folder):
+    """In a folder without a number, the front matter of the README.md tells."""
+    records, problems = folder(
+        {
+            "README.md": "---\nstatus: accepted\n---\n# All\n",
+            "fast-pods/README.md": "---\ntitle: x\nstatus: implementable\n---\n"
+            "# Fast pods\n\nText.\n",
+            "images/README.md": "# Images\n\nStatus: accepted\n",
+        }
+    )
+    assert {id_: record.fields["title"] for id_, record in records.items()} == {
+        "adr-fast-pods": "Fast pods"
+    }
+    assert len(problems) == 2

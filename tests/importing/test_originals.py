@@ -28,6 +28,7 @@ from memtool.memory import schema, timestamps
         ("\u043d\u0435 \u043f\u0440\u0438\u043d\u044f\u0442\u043e", "deprecated"),
         ("\u627f\u8a8d\u6e08\u307f\u3067\u3059", "confirmed"),
         ("* [x] Accepted", "confirmed"),
+        ("[x] Draft | Accepted | Rejected", "candidate"),
         ("* [ ] Accepted", ""),
         ("Proposed | Accepted", ""),
         ("Accepted | 12 May", "confirmed"),
