@@ -1,119 +1,163 @@
-"""Decision records: architecture decision records (ADR) and Python Enhancement Proposals (PEP).
+"""Decision records: files or folders of any usual form, as decisions.
 
-Each file of a directory becomes a decision. The headers of a PEP become keys. In an ADR, front
-matter, lines such as `* Status: accepted`, a `## Date` section, and a `## Status` section with
-lines such as `Superseded by [3. Keep files](0003-keep-files.md)` or `Supercedes ADR-2` become keys;
-all other text stays in the body unchanged. A file with neither number nor status, or a template, is
-not a record.
+A record has a number, or a known status, or sections for a decision and its context. Its facts
+become keys (`record_text` has which), its relations lead to the other records, and all other text
+stays in the body. What is not a record is left out, with a warning.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator
-from urllib.parse import unquote
+from collections.abc import Iterator, Mapping, Sequence
 
-from memtool.importing import originals
-from memtool.importing.originals import ForeignRecord, ImportRequest, Original
-from memtool.memory import ids, schema
-from memtool.memory.memory import Fields, FieldValue, Section, split_sections
+from memtool.importing import (
+    originals,
+    peps,
+    record_files,
+    record_markup,
+    record_text,
+)
+from memtool.importing.originals import ForeignRecord, ImportRequest
+from memtool.importing.peps import pep_drafts
+from memtool.importing.record_files import RecordFile, RecordName
+from memtool.importing.record_text import RecordFacts
+from memtool.importing.record_words import Edge, Target
+from memtool.memory import ids, timestamps
+from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
 from memtool.value import Value
 
-_FILE = re.compile(r"(?:adr[-_ ]*)?(\d{1,8})(?:[-_ .]+(.*))?$", re.IGNORECASE)
-_TITLE_NUMBER = re.compile(
-    r"(?:\[?adr[-_ ]?\d+\]?\s*[-.:)\u2013\u2014]?|adr\s*:|\d{1,8}\s*[.:)](?=\s))\s*", re.IGNORECASE
-)
-_NO_RECORDS = ("readme", "index", "template", "adr-template", "_")
-_LINK_SECTIONS = frozenset({"links", "more information", "related", "related decisions"})
-_OPENING_SECTIONS = frozenset({"context", "status", "decision", "context and problem statement"})
-_DATES = ("date", "decided", "created")
-_FRONT_TAKEN = frozenset({"status", *_DATES, "title", "tags", "supersedes", "superseded-by"})
-_PLACEHOLDER = re.compile(r"\[[^\[\]]*\]|\{[^{}]*\}|<[^<>]*>")
-_META = re.compile(
-    r"\s{0,3}(?:[*+-]\s+)?[*_]{0,2}(status|date|tags|supersedes|superseded by)[*_]{0,2}\s*:"
-    r"[*_]{0,2}\s*(.*)",
-    re.IGNORECASE,
-)
-_EDGE = re.compile(
-    r"\b(?P<older>super[sc]eded\s+by|replaced\s+by)\b|\b(?:super[sc]edes|replaces)\b", re.IGNORECASE
-)
-_LINK = re.compile(r"\]\(\s*<?([^)\s>]+)")
-_NAMED = re.compile(r"\b(?:adr[-_ ]?)?(\d{1,8}(?:-[a-z][\w-]*)?)\b", re.IGNORECASE)
-_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+__all__ = ["adr_drafts", "pep_drafts"]
+
+_KINDS = frozenset({"", "adr", "dr", "decision", "record"})
+"""Words before a number that mean a record of the same folder, whatever those are called."""
 
 
-class AdrStatus(Value):
-    """The status of a record in its own words, and the names of related records."""
+HEAD_CHARS = 2_000
+"""Characters of a record in which its dates show whether the day comes first."""
 
-    state: str = ""
-    date: str = ""
-    tags: tuple[str, ...] = ()
-    supersedes: tuple[str, ...] = ()
-    superseded_by: tuple[str, ...] = ()
 
-    def merge(self, other: AdrStatus) -> AdrStatus:
-        """Combine both; the other's state and date take precedence if set."""
-        return AdrStatus(
-            state=other.state or self.state,
-            date=other.date or self.date,
-            tags=self.tags + other.tags,
-            supersedes=self.supersedes + other.supersedes,
-            superseded_by=self.superseded_by + other.superseded_by,
-        )
+class Draft(Value):
+    """A record whose relations are still names: its edges, and the kind of its number."""
+
+    record: ForeignRecord
+    name: RecordName
+    folder: str
+    kinds: frozenset[str]
+    edges: tuple[Edge, ...]
+    state: str
 
 
 def adr_drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
     """Yield the decision record of a file, or those of a directory."""
-    for item in originals.read_texts(path, request.top, _is_record_name):
-        yield item if isinstance(item, Problem) else _build_adr(*item, path)
+    files = list(record_files.read_files(path, request))
+    texts = (file.text[:HEAD_CHARS] for file in files if isinstance(file, RecordFile))
+    is_day_first = originals.has_day_first(texts)
+    drafts = []
+    for file in files:
+        if isinstance(file, Problem):
+            yield file
+        elif file.name.kind in ("", "pep") and peps.is_pep(file.text):
+            yield from peps.build_pep(file.original, file.text)
+        else:
+            draft = _build_draft(file, request, is_day_first=is_day_first)
+            if isinstance(draft, Problem):
+                yield draft
+            else:
+                drafts.append(draft)
+    names = _map_numbers(drafts)
+    records = []
+    for draft in drafts:
+        if draft.state and not originals.find_state(draft.state):
+            yield originals.unknown_state(draft.record, draft.state)
+        record, problems = _resolve_edges(draft, names)
+        yield from problems
+        records.append(record)
+    keys = {record.key for record in records}
+    replaced = {key for record in records for key in record.items("supersedes")}
+    for draft, record in zip(drafts, records, strict=True):
+        has_successor = record.key in replaced or not keys.isdisjoint(record.superseded_by)
+        yield record if has_successor else _without_successor(draft, record)
 
 
-def _is_record_name(name: str) -> bool:
-    return name.lower().endswith(".md") and not name.lower().startswith(_NO_RECORDS)
-
-
-def _build_adr(source: Original, text: str, root: str) -> ForeignRecord | Problem:
+def _build_draft(
+    file: RecordFile, request: ImportRequest, *, is_day_first: bool
+) -> Draft | Problem:
+    text = record_markup.to_markdown(file.text, file.ending)
     lines = text.split("\n")
     front, first = originals.front_matter(lines)
-    body_lines = lines[first:]
-    title, status, body = _parse_record(body_lines)
-    status = _parse_front(front).merge(status)
-    stem = source.path.rpartition("/")[2].removesuffix(".md")
-    name_match = _FILE.match(stem)
-    if not name_match and not status.state:
-        return Problem(
-            source.shown,
-            1,
-            "not-a-record",
-            "neither its name has a number nor its text a status; it is passed over",
-            "memtool new decision TITLE --body - takes any text",
-            severity="warning",
-        )
-    place = posixpath.basename(source.path)
-    if source.path != root:
-        place = posixpath.relpath(source.path, root)
-    folder = posixpath.dirname(place)
-    title = title or _without_number(_join_value(front.get("title", ""))) or _title_from_name(stem)
-    if _PLACEHOLDER.fullmatch(title):
-        return Problem(
-            source.shown,
-            1,
-            "not-a-record",
-            "its title is a placeholder, as that of a template; it is passed over",
+    front |= file.front
+    content = record_text.parse_record(lines[first:], file.name.number)
+    front_facts, fact_keys = record_text.parse_front(
+        {key: _join_value(value) for key, value in front.items()}
+    )
+    facts = front_facts.merge(content.facts)
+    moment = originals.parse_moment(facts.unread_date, is_day_first=is_day_first)
+    if moment and facts.date_rank > record_text.CREATION_DATE:
+        facts = facts.replace(date=moment, date_from=facts.unread_from)
+    name = file.name
+    title = content.title or record_text.strip_number(facts.title, name.number)
+    if " " in front_facts.title and file.front:
+        title = record_text.strip_number(front_facts.title, name.number)
+    title = title or _title_from_name(name)
+    state = "" if _is_unfilled(facts.state) else facts.state
+    if record_text.is_placeholder(title):
+        return originals.left_out(
+            file.original,
+            "its title is a placeholder, as that of a template",
             "give it a title if it decides something",
-            severity="warning",
         )
-    return ForeignRecord(
-        key=place,
-        id=_build_id(stem),
-        fields=_build_fields(status, title, front, name_match, folder),
-        body=body,
-        original=source,
-        lines=(1, len(lines) - (not lines[-1])),
-        names=_find_names(place, name_match),
-        superseded_by=_resolve_names(status.superseded_by, folder),
+    is_known = bool(originals.find_state(state))
+    if not (name.number or name.date or is_known or content.is_decision):
+        return originals.left_out(
+            file.original,
+            "neither its name has a number nor its text a known status",
+            "memtool new decision TITLE --body - takes any text",
+        )
+    whole = file.text.split("\n")
+    folder = posixpath.dirname(file.place)
+    fields, date_from = _build_fields(facts, title, state, name, request)
+    fields |= _build_own_fields(front, fact_keys, name)
+    matched = originals.match_state(state)
+    record = ForeignRecord(
+        key=file.place,
+        id=build_id(name),
+        fields=fields,
+        body=content.body,
+        original=file.original,
+        lines=(1, max(len(whole) - (not whole[-1]), 1)),
+        names=(record_files.split_name(file.place)[0], posixpath.basename(file.place)),
+        status_from=matched.shown if matched else "",
+        date_from=date_from,
+    )
+    kinds = _KINDS | {
+        name.kind,
+        content.kind,
+        *_name_kinds(folder or posixpath.basename(posixpath.dirname(file.original.path))),
+    }
+    return Draft(record, name, folder, kinds, facts.edges, state)
+
+
+def _name_kinds(folder: str) -> set[str]:
+    """Return the words of a folder's name in the singular, such as `rfc` for `rfcs`."""
+    words = re.findall(r"[a-z]+", posixpath.basename(folder).lower())
+    return {word.removesuffix("s") for word in words}
+
+
+def _is_unfilled(state: str) -> bool:
+    """Return whether a status is empty, the choice of a template, or says that there is none."""
+    plain = state.strip(" *_`.")
+    return (
+        not any(char.isalpha() for char in plain)
+        or originals.is_choice(plain)
+        or plain.lower() in ("none", "n/a", "na")
+        or (
+            plain[:1] in "{<["
+            and plain[-1:] in "}>]"
+            and "](" not in plain
+            and not originals.find_state(plain)
+        )
     )
 
 
@@ -123,326 +167,157 @@ def _join_value(value: FieldValue) -> str:
     return value if isinstance(value, str) else ", ".join(value)
 
 
-def _parse_record(lines: list[str]) -> tuple[str, AdrStatus, str]:
-    """Return title, status, and the body without their lines."""
-    all_sections = split_sections("\n".join(lines))
-    dropped: set[int] = set()  # numbers of lines from 1
-    title = _find_title(all_sections, lines, dropped)
-    status = AdrStatus()
-    inner = (section.first_line for section in all_sections if section.level)
-    opening_end = next((line for line in inner if line not in dropped), len(lines) + 1)
-    for number in range(1, opening_end):
-        line_status = _parse_line(lines[number - 1]) if number not in dropped else None
-        if line_status is not None:
-            status = status.merge(line_status)
-            dropped.add(number)
-    for section in all_sections:
-        name = section.title.strip(" :").lower() if section.level else ""
-        if name == "status":
-            status = _parse_section(section, lines, dropped).merge(status)
-        elif name == "date" and originals.parse_moment(section.text):
-            status = AdrStatus(date=section.text).merge(status)
-            if "\n" not in section.text.strip():
-                dropped.update(range(section.first_line, section.last_line + 1))
-        elif name in _LINK_SECTIONS:
-            for line in section.text.split("\n"):
-                if _EDGE.match(line.lstrip(" *+-")):
-                    status = status.merge(_parse_edges(line))
-    body = "\n".join(line for number, line in enumerate(lines, 1) if number not in dropped)
-    return title, status, body
-
-
-def _find_title(all_sections: tuple[Section, ...], lines: list[str], dropped: set[int]) -> str:
-    """Return the title of a record without its number; add its lines to `dropped`."""
-    headings = [section for section in all_sections if section.level]
-    chosen = next((section for section in headings if section.level == 1), None)
-    if chosen is None and headings and headings[0].title.lower() not in _OPENING_SECTIONS:
-        chosen = headings[0]
-    if chosen is None:
-        return ""
-    dropped.add(chosen.first_line)
-    if not lines[chosen.first_line - 1].lstrip().startswith("#"):
-        dropped.add(chosen.first_line + 1)
-    return _without_number(chosen.title)
-
-
-def _without_number(title: str) -> str:
-    number = _TITLE_NUMBER.match(title)
-    return title[number.end() :] if number else title
-
-
 def _build_fields(
-    status: AdrStatus, title: str, front: Fields, name_match: re.Match[str] | None, folder: str
-) -> Fields:
-    fields: Fields = {
-        "type": "decision",
-        "title": title,
-        "supersedes": _resolve_names(status.supersedes, folder),
-    }
-    if status.state:
-        fields["status"] = originals.find_state(status.state) or "candidate"
-    day = originals.parse_moment(status.date)
-    if not day and name_match and len(name_match[1]) == 8:
-        day = originals.parse_moment(
-            f"{name_match[1][:4]}-{name_match[1][4:6]}-{name_match[1][6:]}"
-        )
-    if day:
+    facts: RecordFacts, title: str, state: str, name: RecordName, request: ImportRequest
+) -> tuple[Fields, str]:
+    """Return the fields of a record, and where its date is from."""
+    fields: Fields = {"type": "decision", "title": title}
+    if state:
+        fields["status"] = originals.find_state(state) or "candidate"
+    day, date_from = facts.date, facts.date_from
+    if not day and name.date:
+        digits = name.date.replace("-", "")
+        day = originals.parse_moment(f"{digits[:4]}-{digits[4:6]}-{digits[6:]}")
+        date_from = "file name"
+    if day and not _is_future(day, request.now):
         fields["timestamp"] = day
-    elif status.date:
-        fields["x-date"] = originals.to_line(status.date)
-    tags = (originals.to_line(tag, 80) for tag in status.tags)
-    fields["tags"] = tuple(dict.fromkeys(tag for tag in tags if tag))
-    for key in sorted(front.keys() - _FRONT_TAKEN):
+    elif day or facts.unread_date:
+        fields["x-date"] = originals.to_line(day or facts.unread_date)
+        date_from = ""
+    lines = (originals.to_line(tag, 80) for tag in facts.tags)
+    tags = tuple(dict.fromkeys(line for line in lines if line))
+    if tags:
+        fields["tags"] = tags
+    if name.number[-1:].isalpha():
+        fields["aliases"] = (f"{(name.kind or 'adr').upper()}-{name.number}",)
+    return fields, date_from if day else ""
+
+
+def _is_future(moment: str, now: int) -> bool:
+    """Return whether a moment is after tomorrow, whatever the time zone."""
+    return bool(now) and timestamps.parse(moment) > now + 2 * timestamps.DAY_S
+
+
+def _build_own_fields(front: Fields, fact_keys: frozenset[str], name: RecordName) -> Fields:
+    """Return the keys of the front matter that memories do not have."""
+    fields: Fields = {}
+    for key in sorted(front.keys() - fact_keys):
         value = originals.to_line(_join_value(front[key]))
-        if key == "id" and name_match and value.lstrip("0") == name_match[1].lstrip("0"):
+        if key == "id" and name.number and value.lstrip("0") == name.number.lstrip("0"):
             continue  # already in the id of the memory
-        name = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
-        if value and name:
-            fields[f"x-{name}"] = value
-    return {key: value for key, value in fields.items() if value != ()}
+        own = re.sub("[^a-z0-9]+", "-", key.lower()).strip("-")[:60]
+        if value and own:
+            fields[f"x-{own}"] = value
+    return fields
 
 
-def _build_id(stem: str) -> str:
-    name_match = _FILE.match(stem)
-    words = ids.make_slug(name_match[2] or "", 80) if name_match and name_match[2] else ""
-    if name_match is None:
-        return f"adr-{ids.make_slug(stem, 80)}"
-    return f"adr-{name_match[1]}-{words}" if words else f"adr-{name_match[1]}"
+def build_id(name: RecordName) -> str:
+    """Return the id of a record: `adr`, its number or date, and the words of its name."""
+    if name.kind == "kep" and name.number:
+        return _join_id("kep", name.number, name.words)
+    if name.number and name.kind in ("", "adr"):
+        return _join_id("adr", name.number, name.words)
+    if name.date and not name.number:
+        year, _, day = name.date.partition("-")
+        return _join_id("adr", year, f"{day}-{name.words}" if day else name.words)
+    return f"adr-{ids.make_slug(name.stem, 80)}"
 
 
-def _title_from_name(stem: str) -> str:
-    name_match = _FILE.match(stem)
-    words = (
-        (name_match[2] if name_match and name_match[2] else stem)
-        .replace("-", " ")
-        .replace("_", " ")
-    )
+def _join_id(prefix: str, number: str, words: str) -> str:
+    slug = ids.make_slug(words, 80) if words else ""
+    return f"{prefix}-{number}-{slug}" if slug else f"{prefix}-{number}"
+
+
+def _title_from_name(name: RecordName) -> str:
+    words = (name.words or name.stem).replace("-", " ").replace("_", " ").strip()
     return words[:1].upper() + words[1:]
 
 
-def _find_names(place: str, name_match: re.Match[str] | None) -> tuple[str, ...]:
-    """Return the names by which other records may refer to this one.
-
-    These are its path, its file name, and its number with the directory.
-    """
-    folder, name = posixpath.split(place)
-    names = [place.removesuffix(".md"), name]
-    if name_match:
-        names.append(f"{folder}#{int(name_match[1])}")
-    return tuple(names)
-
-
-def _resolve_names(names: tuple[str, ...], folder: str) -> tuple[str, ...]:
-    """Resolve the names in a record of a directory to names of records.
-
-    A record in the same directory is named by id, since it may be in the tree already.
-    """
-    targets = []
-    for name in names:
-        path = unquote(name.partition("#")[0].partition("?")[0]).removeprefix("./")
-        stem = re.sub(r"\.(md|html)$", "", path)
-        if name.isdigit():
-            targets.append(f"{folder}#{int(name)}")
-        elif "/" not in path and not folder and stem:
-            targets.append(_build_id(stem))
-        elif stem:
-            targets.append(posixpath.normpath(posixpath.join(folder, stem)).lstrip("/"))
-    return tuple(dict.fromkeys(targets))
+def _map_numbers(drafts: Sequence[Draft]) -> Mapping[str, list[Draft]]:
+    """Map `FOLDER#NUMBER`, `#NUMBER`, paths and names without ending to records."""
+    names: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        number = draft.name.number.lstrip("0") or "0"
+        place = record_files.split_name(draft.record.key)[0]
+        own = [place.lower(), f"/{posixpath.basename(place).lower()}"]
+        if draft.name.number:
+            own += [f"{draft.folder}#{number}", f"*#{number}"]
+        for name in dict.fromkeys(own):
+            names.setdefault(name, []).append(draft)
+    return names
 
 
-def _parse_front(front: Fields) -> AdrStatus:
-    words = {key.lower().replace("_", "-"): _join_value(value) for key, value in front.items()}
-    day = next((words[key] for key in _DATES if words.get(key)), "")
-    status = AdrStatus(date=day, tags=_parse_tags(words.get("tags", "")))
-    status = status.merge(_parse_state(words.get("status", "")))
-    for key in ("supersedes", "superseded-by"):
-        if words.get(key):
-            status = status.merge(_parse_edges(f"{key.replace('-', ' ')} {words[key]}"))
-    return status
-
-
-def _parse_line(line: str) -> AdrStatus | None:
-    """Parse a line such as `* Status: accepted`; None for any other."""
-    match = _META.match(line)
-    if match is None:
-        return None
-    name, text = match[1].lower(), match[2].strip()
-    if name == "status":
-        return _parse_state(text)
-    if name == "date":
-        return AdrStatus(date=text) if originals.parse_moment(text) else None
-    if name == "tags":
-        return AdrStatus(tags=_parse_tags(text))
-    return _parse_edges(f"{name} {text}")
-
-
-def _parse_state(text: str) -> AdrStatus:
-    """Parse the text after `Status:`."""
-    return AdrStatus(state=text).merge(_parse_edges(text)) if text else AdrStatus()
-
-
-def _parse_section(section: Section, lines: list[str], dropped: set[int]) -> AdrStatus:
-    """Parse a status section, and add its lines without other text to `dropped`.
-
-    Of several states the last one counts, as newer ones are added below.
-    """
-    status = AdrStatus()
-    own = range(section.first_line, section.last_line + 1)
-    retained = []
-    for number in own[1:]:
-        text = lines[number - 1].strip(" \t*_+->#")
-        line_status = _parse_line(lines[number - 1]) or _parse_status_line(text)
-        if line_status is not None:
-            status = status.merge(line_status)
-        if text and (line_status is None or _has_more_text(text, line_status)):
-            retained.append(number)
-    blank = {number for number in own if not lines[number - 1].strip()}
-    removed = set(own) - blank - {own[0], *retained}
-    removed |= {number for number in blank if number - 1 in removed}
-    dropped.update(removed if retained else own)
-    return status
-
-
-def _parse_status_line(text: str) -> AdrStatus | None:
-    if "://" not in text and _EDGE.match(text):
-        status = _parse_edges(text)
-        return status.merge(AdrStatus(state="superseded")) if status.superseded_by else status
-    if originals.find_state(text) and len(text.split()) <= 12:
-        return AdrStatus(date=text if _DAY.search(text) else "").merge(_parse_state(text))
-    return None
-
-
-def _has_more_text(text: str, status: AdrStatus) -> bool:
-    if status.supersedes or status.superseded_by or not status.state:
-        return False
-    return len(_DAY.sub("", text).split()) > 1
-
-
-def _parse_tags(text: str) -> tuple[str, ...]:
-    """Split a line at commas, or at blanks if there are none."""
-    parts = text.split(",") if "," in text else text.split()
-    return tuple(part.strip(" []\"'#`") for part in parts)
-
-
-def _parse_edges(text: str) -> AdrStatus:
-    """Parse `superseded by` and `supersedes` with the records after each."""
-    status = AdrStatus()
-    matches = list(_EDGE.finditer(text))
-    for number, verb in enumerate(matches):
-        end = matches[number + 1].start() if number + 1 < len(matches) else len(text)
-        following = text[verb.end() : end]
-        links = tuple(link for link in _LINK.findall(following) if "://" not in link)
-        names = links if "](" in following else tuple(_NAMED.findall(_DAY.sub("", following)))
-        status = status.merge(
-            AdrStatus(superseded_by=names) if verb["older"] else AdrStatus(supersedes=names)
-        )
-    return status
-
-
-PEP_ENDINGS = (".rst", ".txt", ".md")
-_PEP_FILE = re.compile(r"pep-\d+\.[^.]*$")
-_HEADER = re.compile(r"([A-Za-z][A-Za-z0-9-]*):[ \t]*(.*)")
-_ADDRESS = re.compile(r" ?<[^<>@]*@[^<>]*>")
-_PEP_TAGS = ("type", "topic")
-_PEP_TAKEN = frozenset(
-    {"pep", "title", "status", "created", "superseded-by", "replaces", *_PEP_TAGS}
-)
-_REPEATED = frozenset({"version", "last-modified", "content-type"})
-"""Headers that version control makes redundant."""
-
-
-def pep_drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Problem]:
-    """Yield the PEP of a file, or those of a directory; index and other files are skipped."""
-    for item in originals.read_texts(path, request.top, _is_pep_name):
-        if isinstance(item, Problem):
-            yield item
-            continue
-        source, text = item
-        headers, body_line = parse_pep_headers(text)
-        number = headers.get("pep", "")
-        if number.isascii() and number.isdigit() and len(number) <= 6:
-            if int(number):
-                yield _build_pep(source, text, headers, body_line)
-        elif source.path == path or _PEP_FILE.match(source.path.rpartition("/")[2].lower()):
-            what = "it does not begin with a PEP: line with its number"
-            hint = "for decision records of other forms: memtool import adr PATH"
-            yield Problem(source.shown, 1, "not-a-record", what, hint)
-
-
-def _is_pep_name(name: str) -> bool:
-    return name.lower().endswith(PEP_ENDINGS)
-
-
-def parse_pep_headers(text: str) -> tuple[dict[str, str], int]:
-    """Return the headers by lower-case name, and the first line of the body.
-
-    Lines that begin with a blank continue a header. In markdown, headers may be between `---`
-    fences.
-    """
-    headers: dict[str, str] = {}
-    lines = text.split("\n")
-    number = 1 if lines[0].rstrip() == "---" else 0
-    name = ""
-    while number < len(lines):
-        line = lines[number].rstrip()
-        match = _HEADER.match(line)
-        if name and line[:1] in (" ", "\t") and line.strip():
-            headers[name] = f"{headers[name]} {line.strip()}".strip()
-        elif match:
-            name = match[1].lower()
-            headers.setdefault(name, match[2].strip())
-        else:
-            break
-        number += 1
-    if number < len(lines) and lines[number].rstrip() == "---":
-        number += 1
-    return headers, number + 1
-
-
-def _build_pep(
-    source: Original, text: str, headers: dict[str, str], body_line: int
-) -> ForeignRecord:
-    number = int(headers["pep"])
-    id_ = _build_pep_id(number)
-    created = originals.parse_moment(headers.get("created", ""))
-    tags = [
-        tag.strip().lower()
-        for name in _PEP_TAGS
-        for tag in headers.get(name, "").split(",")
-        if tag.strip()
-    ]
-    fields: Fields = {
-        "type": "decision",
-        "title": headers.get("title") or f"PEP {number}",
-        "status": originals.find_state(headers.get("status", "")) or "candidate",
-        "source": (f"url:https://peps.python.org/pep-{number:04}/",),
-        "aliases": (f"PEP {number}",),
-        "supersedes": _parse_pep_ids(headers.get("replaces", "")),
-    }
-    if created:
-        fields["timestamp"] = created
-    if tags:
-        fields["tags"] = tuple(dict.fromkeys(originals.to_line(tag, 80) for tag in tags))
-    for name in sorted(headers.keys() - _PEP_TAKEN - _REPEATED):
-        whole = originals.to_line(headers[name], 4 * schema.MAX_LINE)  # limits the pattern's input
-        value = originals.to_line(_ADDRESS.sub("", whole))
-        if value and len(name) <= 60:
-            fields[f"x-{name}"] = value
-    lines = text.split("\n")
-    return ForeignRecord(
-        key=id_,
-        id=id_,
-        fields=fields,
-        body="\n".join(lines[body_line - 1 :]),
-        original=source,
-        lines=(1, len(lines) - (not lines[-1])),
-        superseded_by=_parse_pep_ids(headers.get("superseded-by", "")),
+def _without_successor(draft: Draft, record: ForeignRecord) -> ForeignRecord:
+    """Deprecate a record whose status is superseded, by one that is not imported or not named."""
+    state = originals.match_state(draft.state)
+    if not (state and state.is_superseded):
+        return record
+    return record.replace(
+        fields=record.fields | {"status": "deprecated"},
+        status_from=f"{record.status_from}, by no record here",
     )
 
 
-def _parse_pep_ids(text: str) -> tuple[str, ...]:
-    return tuple(_build_pep_id(int(number)) for number in re.findall(r"\d{1,6}", text))
+def _resolve_edges(
+    draft: Draft, names: Mapping[str, list[Draft]]
+) -> tuple[ForeignRecord, list[Problem]]:
+    """Return the record with the keys or ids of the related ones, and warnings."""
+    related: dict[str, list[str]] = {"supersedes": [], "superseded_by": [], "related_to": []}
+    problems = []
+    for edge in dict.fromkeys(draft.edges):
+        targets = _find_targets(edge.target, draft, names)
+        if len(targets) > 1:
+            shown = ", ".join(sorted(target.record.id for target in targets)[:3])
+            message = f"{_show_target(edge.target)} may be {shown}; that relation is left out"
+            hint = "name the file of the record"
+            problems.append(draft.record.problem("dangling", message, hint, "warning"))
+        elif targets:
+            if targets[0] is not draft:
+                related[edge.relation].append(targets[0].record.key)
+        elif edge.relation != "related_to":
+            related[edge.relation] += _name_unknown(edge.target, draft)
+    fields = dict(draft.record.fields)
+    for relation in ("supersedes", "related_to"):
+        if related[relation]:
+            fields[relation] = tuple(dict.fromkeys(related[relation]))
+    newer = tuple(dict.fromkeys(related["superseded_by"]))
+    return draft.record.replace(fields=fields, superseded_by=newer), problems
 
 
-def _build_pep_id(number: int) -> str:
-    return f"pep-{number:04}"
+def _find_targets(target: Target, draft: Draft, names: Mapping[str, list[Draft]]) -> list[Draft]:
+    """Return the records that a relation may mean: in the same folder, else in any."""
+    if target.path:
+        path = record_files.split_name(target.path.removesuffix(".html"))[0].lower()
+        base = posixpath.basename(path)
+        if base in record_files.FOLDER_TEXTS:
+            path = posixpath.dirname(path)
+            base = posixpath.basename(path)
+        local = posixpath.normpath(posixpath.join(draft.folder, path.lstrip("/"))).lower()
+        own = names.get(local) or names.get(f"/{base}")
+        if own:
+            return own
+        number = record_files.parse_name(base).number
+        return _find_numbered(number, draft, names) if number else []
+    if target.kind in draft.kinds:
+        return _find_numbered(target.number, draft, names)
+    return []
+
+
+def _find_numbered(number: str, draft: Draft, names: Mapping[str, list[Draft]]) -> list[Draft]:
+    plain = number.lstrip("0") or "0"
+    return names.get(f"{draft.folder}#{plain}") or names.get(f"*#{plain}") or []
+
+
+def _name_unknown(target: Target, draft: Draft) -> list[str]:
+    """Return the id or name of a record that is not imported now, but may be a memory."""
+    if not target.path:
+        return [_show_target(target)] if target.kind in draft.kinds else []
+    path = record_files.split_name(target.path.removesuffix(".html"))[0]
+    if "/" not in path.strip("/") and not draft.folder:
+        return [build_id(record_files.parse_name(path.strip("/")))]
+    whole = path if path.startswith("/") else posixpath.join(draft.folder, path)
+    return [posixpath.normpath(whole).lstrip("/")]
+
+
+def _show_target(target: Target) -> str:
+    return target.path or f"{target.kind.upper() or 'ADR'} {target.number}"

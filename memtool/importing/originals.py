@@ -11,10 +11,10 @@ import os
 import re
 import stat
 import unicodedata
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from io import BufferedReader
 
-from memtool import value
+from memtool import tables, value
 from memtool.errors import MemtoolError, find_reason
 from memtool.memory import schema, strict, timestamps
 from memtool.memory.fields import DEFAULT_CATEGORIES, STATUSES
@@ -108,6 +108,22 @@ class ForeignRecord(Value):
         return Problem(
             self.original.shown, self.lines[0], code, message, hint, self.id, severity=severity
         )
+
+
+def left_out(source: Original, reason: str, hint: str = "") -> Problem:
+    """Build the warning that a file is not a record."""
+    message = f"{reason}; it is left out"
+    return Problem(source.shown, 1, "not-a-record", message, hint, severity="warning")
+
+
+def unknown_state(record: ForeignRecord, state: str) -> Problem:
+    """Build the warning that a record's status is not known."""
+    return record.problem(
+        "unknown-state",
+        f"{to_line(state, 80)!r} is no known state, it becomes a candidate",
+        f"memtool confirm {record.id}, if it holds",
+        severity="warning",
+    )
 
 
 def build_original(path: str, top: str) -> Original:
@@ -286,73 +302,170 @@ def strip_version(source: str) -> str:
 MAX_TITLE_CHARS = 200
 MAX_ID_CHARS = 120
 
-_STATES: dict[str, str] = {
-    "confirmed": "accepted active adopted agreed approved closed complete completed decided done "
-    "final finished hooked implementable implemented open released replaced resolved superceded "
-    "superseded",
-    "candidate": "deferred draft pending planned proposal proposed provisional rfc wip",
-    "deprecated": "abandoned canceled cancelled declined deprecated obsolete rejected removed "
-    "retired reverted withdrawn wontfix",
-}
-STATES: dict[str, str] = {
-    **{status: status for status in STATUSES},
-    **{word: status for status, words in _STATES.items() for word in words.split()},
-    "in progress": "confirmed",
-    "in review": "candidate",
-    "under review": "candidate",
-    "april fool": "deprecated",
-}
-"""The status of a memory for each known state of decision records and issues.
+_MAX_STATE_WORDS = 4
+_CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+_BOX = re.compile(r"\s*(?:[*+-]\s+)?\[(?P<mark>[ xX])\]")
+_MARKUP = re.compile(r"!?\[([^\[\]]*)\]\([^()]*\)|<[^<>]*>|[*_~`\"#>]+")
+
+
+class State(Value):
+    """A state in a text: its words there, the languages that have it, and the status it means."""
+
+    words: str
+    languages: tuple[str, ...]
+    status: str
+    is_superseded: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The words for a person, with the languages if none is English."""
+        language = "" if "English" in self.languages else f" ({' or '.join(self.languages)})"
+        return f"\u201c{self.words}\u201d{language}"
+
+
+def fold_word(text: str) -> str:
+    """Return words in a form that is compared: without case, accents and double blanks."""
+    plain = unicodedata.normalize("NFKD", text.casefold())
+    return " ".join("".join(char for char in plain if not unicodedata.combining(char)).split())
+
+
+SUPERSEDED = "superseded"
+
+
+def _load_states() -> dict[str, State]:
+    states = {status: State(status, ("English",), status) for status in STATUSES}
+    for word, language, status in tables.read_rows("importing/state_words"):
+        is_superseded = status == SUPERSEDED
+        meaning = "confirmed" if is_superseded else status
+        state = states.get(fold_word(word), State(word, (), meaning, is_superseded))
+        states[fold_word(word)] = state.replace(languages=(*state.languages, language))
+    return states
+
+
+STATES: dict[str, State] = _load_states()
+"""The known states of decision records and issues, by their folded words.
 
 A superseded record is confirmed, because its successor expresses the replacement.
 """
 
-_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
-_DAYS = (
-    re.compile(r"(?P<year>\d{4})[-/](?P<month>\d{1,2})[-/](?P<day>\d{1,2})(?!\d)"),
-    re.compile(r"(?P<day>\d{1,2})[-\s.]+(?P<month>[A-Za-z]{3,9})[-\s,.]+(?P<year>\d{4})(?!\d)"),
-    re.compile(r"(?P<month>[A-Za-z]{3,9})\.?\s+(?P<day>\d{1,2})[a-z]{0,2},?\s+(?P<year>\d{4})"),
-)
-_NAIVE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?")
+
+def match_state(text: str) -> State | None:
+    """Return the known state that a text begins with, in its own words; None if there is none.
+
+    The longest one of up to four words counts, whatever follows it. The choice of a template and
+    the empty box of a list are not states, and text after ` #` is a comment.
+    """
+    text = text[: schema.MAX_LINE].partition(" #")[0]
+    box = _BOX.match(text)
+    if is_choice(text) or (box and box["mark"] == " "):
+        return None
+    text = text.partition("|")[0]
+    words = _WORD.findall(_MARKUP.sub(r" \1 ", text[box.end() if box else 0 :]))
+    for count in range(min(len(words), _MAX_STATE_WORDS), 0, -1):
+        state = STATES.get(fold_word(" ".join(words[:count])))
+        if state:
+            return state.replace(words=" ".join(words[:count]))
+    return _match_beginning(words[0]) if words and _CJK.search(words[0]) else None
+
+
+def _match_beginning(word: str) -> State | None:
+    """Return the state that a word without blanks, as in Japanese, begins with."""
+    for end in range(len(word) - 1, 1, -1):
+        state = STATES.get(fold_word(word[:end]))
+        if state:
+            return state.replace(words=word[:end])
+    return None
+
+
+def is_choice(text: str) -> bool:
+    """Return whether a text lists states to choose from, as in a template, and none is checked."""
+    box = _BOX.match(text)
+    if box and box["mark"] != " ":
+        return False
+    parts = re.split(r"[|/,]", text[: schema.MAX_LINE].strip(" {}[]<>*_`()"))
+    words = (" ".join(_WORD.findall(part)) for part in parts)
+    count = sum(fold_word(word) in STATES for word in words)
+    return count > 2 or (count > 1 and "|" in text)
 
 
 def find_state(text: str) -> str:
-    """Return the status for a state such as `Accepted (2020-01-01)`; empty if unknown.
-
-    The first two words or the first one count. A template's `{proposed | accepted}` is not a state,
-    and text after ` #` is a comment.
-    """
-    text = text.partition(" #")[0]
-    words = re.findall("[a-z]+", text.lower())
-    if not words or "|" in text:
-        return ""
-    return STATES.get(" ".join(words[:2])) or STATES.get(words[0], "")
+    """Return the status for a state such as `Accepted (2020-01-01)`; empty if unknown."""
+    state = match_state(text)
+    return state.status if state else ""
 
 
-def parse_moment(text: str) -> str:
+_MONTHS: dict[str, int] = {
+    fold_word(word): int(month)
+    for word, _language, month in tables.read_rows("importing/month_names")
+}
+_MONTH = r"(?P<month>[^\W\d_]{3,15})"
+_YEAR = r"(?P<year>\d{4})(?!\d)"
+_DAYS = (
+    re.compile(r"(?<!\d)(?P<year>\d{4})([-/.])(?P<month>\d{1,2})\2(?P<day>\d{1,2})(?!\d)"),
+    re.compile(
+        r"(?P<year>\d{4})\s?\u5e74\s?(?P<month>\d{1,2})\s?\u6708\s?(?P<day>\d{1,2})\s?\u65e5"
+    ),
+    re.compile(
+        rf"(?<![\d.])(?P<day>\d{{1,2}})(?:st|nd|rd|th|er|\u00ba)?[-\s./]{{1,3}}(?:(?:de|of|d)\s)?{_MONTH}"
+        rf"[-\s,./]{{1,3}}(?:(?:de|del|of)\s)?{_YEAR}"
+    ),
+    re.compile(rf"{_MONTH}[.\s]{{1,2}}(?P<day>\d{{1,2}})(?:st|nd|rd|th)?,?\s{_YEAR}"),
+    re.compile(rf"(?<!\d)(?P<year>\d{{4}})[-\s]{_MONTH}[-\s](?P<day>\d{{1,2}})(?!\d)"),
+)
+_NUMBERS = re.compile(rf"(?<![\d.])(\d{{1,2}})([-/.])\s?(\d{{1,2}})\2\s?{_YEAR}(?![.]\d)")
+_NAIVE = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d+)?)?")
+
+
+def parse_moment(text: str, *, is_day_first: bool = False) -> str:
     """Convert a date or time in a usual format to RFC 3339; empty if it is not one.
 
-    A full RFC 3339 moment is not changed; a plain day becomes midnight UTC.
+    A full RFC 3339 moment is not changed; a plain day becomes midnight UTC. Months have names in
+    ten languages. `03/04/2024` has two meanings, and is a day only if `is_day_first`;
+    `03.04.2024` and `23/04/2024` have one.
     """
-    text = text.strip().strip("\"'")
+    text = text.strip().strip("\"'")[: schema.MAX_LINE]
     if _NAIVE.fullmatch(text):
-        text += "Z"
+        text += "Z" if text.count(":") > 1 else ":00Z"
     try:
         timestamps.parse(text)
         return text
     except ValueError:
         pass
     for pattern in _DAYS:
-        match = pattern.search(text)
-        if match:
-            month = match["month"][:3].lower()
-            try:
-                number = int(month) if month.isdigit() else _MONTHS.index(month) + 1
-                day = f"{match['year']}-{number:02}-{int(match['day']):02}"
-                return timestamps.render(timestamps.parse_date(day))
-            except ValueError:
-                continue
+        for match in pattern.finditer(text):
+            name = match["month"]
+            month = int(name) if name.isdecimal() else _MONTHS.get(fold_word(name), 0)
+            moment = _render_day(int(match["year"]), month, int(match["day"]))
+            if moment:
+                return moment
+    for match in _NUMBERS.finditer(text):
+        first, second, year = int(match[1]), int(match[3]), int(match["year"])
+        if is_day_first or match[2] == "." or first > _MONTH_COUNT or first == second:
+            moment = _render_day(year, second, first)
+        else:
+            moment = _render_day(year, first, second) if second > _MONTH_COUNT else ""
+        if moment:
+            return moment
     return ""
+
+
+_MONTH_COUNT = 12
+
+
+def has_day_first(texts: Iterable[str]) -> bool:
+    """Return whether dates in numbers such as 23/04/2024 are in texts, and none the other way."""
+    pairs = [(int(match[1]), int(match[3])) for text in texts for match in _NUMBERS.finditer(text)]
+    is_month_first = any(second > _MONTH_COUNT for _first, second in pairs)
+    return not is_month_first and any(first > _MONTH_COUNT for first, _second in pairs)
+
+
+def _render_day(year: int, month: int, day: int) -> str:
+    """Return midnight of a day; empty if there is no such day."""
+    try:
+        return timestamps.render(timestamps.parse_date(f"{year:04}-{month:02}-{day:02}"))
+    except ValueError:
+        return ""
 
 
 def to_line(text: str, max_chars: int = schema.MAX_LINE) -> str:

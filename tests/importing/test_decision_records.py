@@ -1,4 +1,4 @@
-"""Decision records and PEPs: what is read, and which files are skipped."""
+"""Decision records: forms of files and folders, relations between them, and what is left out."""
 
 from __future__ import annotations
 
@@ -54,6 +54,7 @@ def test_titles_lose_their_number(read, heading, title):
         ("ADR-0007-Use_Postgres.md", "adr-0007-use-postgres"),
         ("adr007.md", "adr-007"),
         ("20200101-use-it.md", "adr-20200101-use-it"),
+        (f"20200101-{'long-' * 16}name.md", f"adr-20200101-{'long-' * 16}".rstrip("-")),
     ],
 )
 def test_ids_come_from_file_names(read, name, id):
@@ -180,13 +181,21 @@ def test_a_day_that_cannot_be_read_is_kept(read):
     assert draft.fields["x-date"] == "03/04/2024"
 
 
-def test_files_that_are_no_records_are_passed_over(tmp_path):
-    """Index, template and hidden directories are silent; other pages are told."""
+def test_other_files_are_left_out_by_name(tmp_path):
+    """Index, template and other pages are listed; hidden directories are not read."""
     for name in ("README.md", "index.md", "template.md", ".git/0001-x.md", "glossary.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("# Text\n")
-    (problem,) = decision_records.adr_drafts(str(tmp_path), ImportRequest("/nowhere"))
-    assert (problem.code, problem.severity) == ("not-a-record", "warning")
+    problems = list(decision_records.adr_drafts(str(tmp_path), ImportRequest("/nowhere")))
+    assert {(problem.code, problem.severity) for problem in problems} == {
+        ("not-a-record", "warning")
+    }
+    assert [problem.message for problem in problems] == [
+        "it is the README of its folder; it is left out",
+        "neither its name has a number nor its text a known status; it is left out",
+        "it is an index, by its name; it is left out",
+        "it is a template, by its name; it is left out",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -207,45 +216,415 @@ def test_odd_files_are_records_or_problems(read, text):
     assert read(text).id == "adr-0007-use-it"
 
 
-def test_headers_go_on_in_indented_lines():
-    """A value may take many lines, and the body begins behind the blank one."""
-    headers, line = decision_records.parse_pep_headers(
-        "PEP: 1\nAuthor: A,\n  B,\n\tC\nTitle: T\n\nText\n"
+@pytest.fixture
+def folder(tmp_path):
+    """Write files by their names, and return a reader of their records by id, and of problems."""
+
+    def read_all(files, now=0):
+        for name, text in files.items():
+            place = tmp_path / "adr" / name
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(text if isinstance(text, bytes) else text.encode())
+        request = ImportRequest(str(tmp_path / "elsewhere"), now=now)
+        results = list(decision_records.adr_drafts(str(tmp_path / "adr"), request))
+        problems = [result for result in results if isinstance(result, Problem)]
+        return {r.id: r for r in results if not isinstance(r, Problem)}, problems
+
+    return read_all
+
+
+ACCEPTED = "\n\n## Status\n\nAccepted\n\n## Decision\n\nYes.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "words"),
+    [
+        ("Akzeptiert", "confirmed", "\u201cAkzeptiert\u201d (German)"),
+        ("Rejet\u00e9", "deprecated", "\u201cRejet\u00e9\u201d (French)"),
+        ("Aceptada", "confirmed", "\u201cAceptada\u201d (Spanish)"),
+        ("Rejeitado", "deprecated", "\u201cRejeitado\u201d (Portuguese)"),
+        ("Approvato", "confirmed", "\u201cApprovato\u201d (Italian)"),
+        ("Geaccepteerd", "confirmed", "\u201cGeaccepteerd\u201d (Dutch)"),
+        ("Zaakceptowane", "confirmed", "\u201cZaakceptowane\u201d (Polish)"),
+        ("\u041e\u0442\u043a\u043b\u043e\u043d\u0435\u043d\u043e", "deprecated", "(Russian)"),
+        ("\u63d0\u6848\u4e2d", "candidate", "(Japanese)"),
+        ("Obsoleto", "deprecated", "(Italian or Portuguese or Spanish)"),
+        ("Superseded", "deprecated", "\u201cSuperseded\u201d, by no record here"),
+        ("Implementing", "confirmed", "\u201cImplementing\u201d"),
+        ("Accepted, though the proposal of May was rejected", "confirmed", "\u201cAccepted\u201d"),
+        ("<!-- Proposed -->\nAccepted", "confirmed", "\u201cAccepted\u201d"),
+        ("* [ ] Proposed\n* [x] Accepted", "confirmed", "\u201cAccepted\u201d"),
+        ("Accepted\n\nProposed by the web team", "confirmed", "\u201cAccepted\u201d"),
+        ("Accepted\n\nRejected alternatives are below", "confirmed", "\u201cAccepted\u201d"),
+    ],
+)
+def test_a_status_says_its_word_and_language(read, text, status, words):
+    """The first known words count, in any language; a person sees them."""
+    draft = read(f"# T\n\n## Status\n\n{text}\n\n## Decision\n\nYes.\n")
+    assert draft.fields["status"] == status
+    assert draft.status_from.endswith(words)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# T\n\n## Decision\n\nYes.\n",
+        "---\nstatus:\n---\n# T\n",
+        "# T\n\n* Status: [proposed | rejected | accepted]\n",
+        "# T\n\n## Status\n\n<!-- accepted -->\n\n## Decision\n\nYes.\n",
+        "# T\n\nStatus: n/a\n",
+    ],
+)
+def test_no_status_is_not_guessed(read, text):
+    """A record that says no state has none, so that the import decides."""
+    draft = read(text)
+    assert "status" not in draft.fields
+    assert draft.status_from == ""
+
+
+def test_an_unknown_status_is_reported(folder):
+    """A word that nobody knows makes a candidate, and a warning that quotes it."""
+    records, problems = folder({"0001-x.md": "# X\n\nStatus: purple\n"})
+    assert records["adr-0001-x"].fields["status"] == "candidate"
+    assert [(p.code, p.severity, p.id) for p in problems] == [
+        ("unknown-state", "warning", "adr-0001-x")
+    ]
+    assert "'purple'" in problems[0].message
+
+
+@pytest.mark.parametrize(
+    ("text", "day", "place"),
+    [
+        ("# T\n\n- **Fecha**: 2025-03-04\n", "2025-03-04", "Fecha"),
+        ("# T\n\nDatum: 6. Mai 2024\n", "2024-05-06", "Datum"),
+        ("# T\n\nData: 08/07/2024\n", "2024-07-08", "Data"),
+        ("---\ncreation-date: '2021-01-27'\n---\n# T\n", "2021-01-27", "creation-date"),
+        ("---\ncreated: 2021-01-27\ndate: 2021-02-03\n---\n# T\n", "2021-02-03", "date"),
+        ("# T\n\n## Changelog\n\n- 2022-12-01: b\n- 2022-11-26: a\n", "2022-11-26", "Changelog"),
+        ("# T\n\n## Changelog\n\n- 02-10-2018: a\n- 16-01-2019: b\n", "2018-10-02", "Changelog"),
+        ("# T\n\n## Status\n\nAccepted (2020-01-02)\n", "2020-01-02", "Status"),
+        ("# T\n\n| Status | Date |\n|--|--|\n| Accepted | 2020-01-02 |\n", "2020-01-02", "Date"),
+        ("# T\n\n| Date | 2020-01-02 |\n|--|--|\n| Status | Accepted |\n", "2020-01-02", "Date"),
+        ("# T\n\n**Status:** Accepted | **Date:** 2020-01-02\n", "2020-01-02", "Date"),
+        (
+            "# T\n\n## Timeline\n\n- Started: 2020-01-01\n- Accepted: 2020-01-02\n",
+            "2020-01-02",
+            "Accepted",
+        ),
+        ("# T\n\n## Status\n\nSuperseded by ADR-9 (2020-01-02)\n", "", ""),
+        ("# T\n\nDate: 0000-01-01\n", "", ""),
+        ("# T\n\nDate: YYYY-MM-DD\n", "", ""),
+        ("# T\n\nLast updated: 2020-01-02\n", "", ""),
+    ],
+)
+def test_a_date_is_that_of_the_decision(read, text, day, place):
+    """The surest date of a record counts, and a person sees where it is from."""
+    draft = read(text)
+    assert draft.fields.get("timestamp", "")[:10] == day
+    assert draft.date_from == place
+
+
+def test_a_date_in_the_future_is_no_date(folder):
+    """A slip of a century is kept as it is, and orders nothing."""
+    text = "---\ndate: 2202-01-01\n---\n# X\n"
+    records, _problems = folder({"0001-x.md": text}, now=1_700_000_000)
+    assert "timestamp" not in records["adr-0001-x"].fields
+    assert records["adr-0001-x"].fields["x-date"].startswith("2202-01-01")
+
+
+def test_relations_lead_to_the_records_of_the_batch(folder):
+    """A number, a path and a stale file name mean the record that has them, in both directions."""
+    records, problems = folder(
+        {
+            "0001-a.md": f"# A{ACCEPTED}",
+            "0002-b.md": "# B\n\n## Status\n\nAccepted\n\nSupersedes ADR-1\n",
+            "0003-c.md": "# C\n\n## Status\n\nSuperseded by [4](0004-old-name.md)\n",
+            "0004-d.md": "# D\n\n## Status\n\nAccepted\n\nAmends [2. B](./0002-b.md)\n",
+            "0005-e.md": "# E\n\n## Status\n\nAccepted\n\nSupersedes: None (see ADR-2)\n",
+            "0006-f.md": "# F\n\n## Status\n\nProposed. Supersedes RFC 2.\n",
+        }
     )
-    assert headers == {"pep": "1", "author": "A, B, C", "title": "T"}
-    assert line == 6
+    assert problems == []
+    assert records["adr-0002-b"].fields["supersedes"] == ("0001-a.md",)
+    assert records["adr-0003-c"].superseded_by == ("0004-d.md",)
+    assert records["adr-0004-d"].fields["related_to"] == ("0002-b.md",)
+    assert "Amends [2. B]" in records["adr-0004-d"].body
+    assert "supersedes" not in records["adr-0005-e"].fields
+    assert "supersedes" not in records["adr-0006-f"].fields
 
 
-@pytest.mark.parametrize("text", ["", "\n", "PEP 8\n", "---\n", ": x\n", " PEP: 1\n"])
-def test_what_is_no_header_gives_none(text):
-    """Any text may be asked for its headers."""
-    assert decision_records.parse_pep_headers(text)[0] == {}
+def test_two_records_of_one_number_are_not_guessed(folder):
+    """A relation that may mean either of two records is left out, with both named."""
+    records, problems = folder(
+        {
+            "0001-a.md": "# A\n",
+            "0001-b.md": "# B\n",
+            "0002-c.md": "# C\n\n## Status\n\nAccepted\n\nSupersedes ADR-0001\n",
+        }
+    )
+    assert "supersedes" not in records["adr-0002-c"].fields
+    (problem,) = problems
+    assert problem.code == "dangling"
+    assert "adr-0001-a, adr-0001-b" in problem.message
 
 
-def test_a_file_named_so_must_be_one(tmp_path):
-    """A pep-0001.rst without headers is a problem; other files next to it are not."""
-    (tmp_path / "pep-0001.rst").write_text("Nothing.\n")
-    (tmp_path / "conf.txt").write_text("Nothing.\n")
-    (problem,) = decision_records.pep_drafts(str(tmp_path), ImportRequest("/nowhere"))
-    assert (problem.code, problem.severity) == ("not-a-record", "error")
+@pytest.mark.parametrize(
+    ("name", "id", "aliases"),
+    [
+        ("2023-06-19_024-x.md", "adr-024-x", ()),
+        ("2023-06-19-use-it.md", "adr-2023-06-19-use-it", ()),
+        ("ADR-12a-x.md", "adr-12a-x", ("ADR-12a",)),
+        ("rfc-0042-x.md", "adr-rfc-0042-x", ()),
+        ("adr_0007.md", "adr-0007", ()),
+    ],
+)
+def test_names_with_dates_words_and_letters_have_numbers(folder, name, id, aliases):
+    """A record is known by its number, whatever else its file name has."""
+    records, _problems = folder({name: f"# T{ACCEPTED}"})
+    assert records[id].fields.get("aliases", ()) == aliases
 
 
-def test_a_named_file_must_be_one(tmp_path):
-    """A file that the user names is not passed over in silence."""
-    (tmp_path / "notes.txt").write_text("Nothing.\n")
-    (problem,) = decision_records.pep_drafts(str(tmp_path / "notes.txt"), ImportRequest("/nowhere"))
-    assert problem.code == "not-a-record"
+def test_a_letter_is_part_of_the_number(folder):
+    """ADR-12a is another record than ADR-12."""
+    records, _problems = folder(
+        {
+            "ADR-12-x.md": f"# ADR-12: X{ACCEPTED}",
+            "ADR-12a-y.md": f"# ADR-12a: Y{ACCEPTED}",
+            "ADR-13-z.md": "# Z\n\n## Status\n\nAccepted, supersedes ADR-12a\n",
+        }
+    )
+    assert records["adr-12a-y"].fields["title"] == "Y"
+    assert records["adr-13-z"].fields["supersedes"] == ("ADR-12a-y.md",)
 
 
-def test_addresses_of_authors_are_left_out(tmp_path):
-    """Names are provenance; mail addresses are not carried on."""
-    (tmp_path / "a.rst").write_text("PEP: 1\nTitle: T\nAuthor: Ada <ada@example.org>, Grace\n")
-    (draft,) = decision_records.pep_drafts(str(tmp_path), ImportRequest("/nowhere"))
-    assert draft.fields["x-author"] == "Ada, Grace"
+KEP_FACTS = """title: Fast pods
+kep-number: 12
+status: implementable # provisional|implementable|implemented
+creation-date: 2021-08-25
+replaces:
+  - "/keps/sig-node/7-old-pods"
+"""
 
 
-def test_absurd_numbers_are_no_peps(tmp_path):
-    """A number with thousands of digits is refused, not converted."""
-    (tmp_path / "pep-1.rst").write_text(f"PEP: {'9' * 5000}\nTitle: T\n")
-    (problem,) = decision_records.pep_drafts(str(tmp_path), ImportRequest("/nowhere"))
-    assert problem.code == "not-a-record"
+def test_a_folder_with_facts_is_one_record(folder):
+    """README.md is the text and kep.yaml the facts; other pages of the folder belong to it."""
+    records, problems = folder(
+        {
+            "sig-node/12-fast-pods/kep.yaml": KEP_FACTS,
+            "sig-node/12-fast-pods/README.md": "# KEP-12: Fast\n\n## Summary\n\nFaster.\n",
+            "sig-node/12-fast-pods/design.md": "# Design\n",
+            "sig-node/7-old-pods/kep.yaml": "title: Old pods\nstatus: replaced\n",
+        }
+    )
+    fast, old = records["kep-12-fast-pods"], records["kep-7-old-pods"]
+    assert (fast.fields["title"], fast.fields["status"]) == ("Fast pods", "confirmed")
+    assert fast.fields["timestamp"] == "2021-08-25T00:00:00Z"
+    assert fast.fields["supersedes"] == (old.key,)
+    assert fast.body.strip() == "## Summary\n\nFaster."
+    assert [(p.path.rpartition("/")[2], p.message) for p in problems] == [
+        ("design.md", "it belongs to the record of its folder; it is left out")
+    ]
+
+
+@pytest.mark.parametrize(
+    "facts", ["title: [x\nstatus: implemented\n", "status: implemented\n\t: - {"]
+)
+def test_broken_facts_are_read_as_far_as_they_can_be(folder, facts):
+    """A kep.yaml that is not YAML is read line by line."""
+    records, _problems = folder({"9-x/kep.yaml": facts, "9-x/README.md": "# KEP-9: X\n\nText.\n"})
+    assert records["kep-9-x"].fields["status"] == "confirmed"
+
+
+def test_facts_that_are_no_text_leave_the_record(folder):
+    """Bytes in place of facts are reported, and the text is imported."""
+    records, problems = folder(
+        {"9-x/kep.yaml": b"\xff\x00", "9-x/README.md": "# KEP-9: X\n\nText.\n"}
+    )
+    assert records["kep-9-x"].fields["title"] == "X"
+    assert [problem.code for problem in problems] == ["not-utf8"]
+
+
+def test_a_numbered_folder_is_a_record(folder):
+    """A README.md in a folder with a date or number is that record."""
+    records, problems = folder(
+        {"README.md": "# All\n", "2022-02-07-metrics/README.md": f"# Metrics{ACCEPTED}"}
+    )
+    assert records["adr-2022-02-07-metrics"].fields["timestamp"] == "2022-02-07T00:00:00Z"
+    assert [problem.path.rpartition("/")[2] for problem in problems] == ["README.md"]
+
+
+def test_proposals_have_their_facts_in_lists(folder):
+    """The name in a list is the title, also below a heading for such facts."""
+    records, _problems = folder(
+        {
+            "0001-a.md": "# Meta\n[meta]: #meta\n- Name: `pack` versions\n"
+            "- Start Date: 2019-08-05\n"
+            "- Status: Implemented\n- Supersedes: N/A\n\n# Summary\n\nText.\n",
+            "0002-b.md": "- Feature Name: `fast_io`\n- Start Date: 2019-08-06\n"
+            "- RFC PR: [a/b#2](https://example.org/2)\n\n# Summary\n\nText.\n",
+            "0003-c.md": "# Feature Name: `relations`\n\n## Summary\n\nText.\n",
+            "0004-d.md": "# 0004 | Use `|` as a mark\n\nText.\n",
+            "0005-e.md": "# Architecture Decision Record: Use E\n\nText.\n",
+        }
+    )
+    titles = {id_: record.fields["title"] for id_, record in records.items()}
+    assert titles == {
+        "adr-0001-a": "`pack` versions",
+        "adr-0002-b": "fast_io",
+        "adr-0003-c": "relations",
+        "adr-0004-d": "Use `|` as a mark",
+        "adr-0005-e": "Use E",
+    }
+    assert records["adr-0001-a"].fields["timestamp"] == "2019-08-05T00:00:00Z"
+    assert records["adr-0001-a"].body.strip() == "# Summary\n\nText."
+    assert "supersedes" not in records["adr-0001-a"].fields
+
+
+def test_markup_of_other_kinds_is_read(folder):
+    """Title, facts and sections of reStructuredText and AsciiDoc are those of markdown."""
+    records, _problems = folder(
+        {
+            "0001-a.rst": "1. Use A\n========\n\n:Status: Accepted\n:Date: 2020-01-02\n\n"
+            "Decision\n--------\n\nYes.\n",
+            "0002-b.adoc": "= 2. Use B\n:status: accepted\n:date: 2020-01-03\n\n"
+            "== Decision\n\nYes.\n",
+            "0003-c.rst": "Use C\n*****\n\nStatus\n~~~~~~\n\nSuperseded by `1 <0001-a.rst>`_\n",
+        }
+    )
+    assert [record.fields["title"] for record in records.values()] == ["Use A", "Use B", "Use C"]
+    assert {record.fields["status"] for record in records.values()} == {"confirmed"}
+    assert records["adr-0001-a"].fields["timestamp"] == "2020-01-02T00:00:00Z"
+    assert records["adr-0002-b"].fields["timestamp"] == "2020-01-03T00:00:00Z"
+    assert records["adr-0001-a"].body.strip() == "## Decision\n\nYes."
+    assert records["adr-0003-c"].superseded_by == ("0001-a.rst",)
+
+
+def test_a_pep_is_read_among_other_records(folder):
+    """A file with the headers of a PEP is that PEP."""
+    records, _problems = folder({"pep-0008.rst": "PEP: 8\nTitle: Style\nStatus: Active\n\nText.\n"})
+    assert records["pep-0008"].fields["status"] == "confirmed"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "0000-adr-template.md",
+        "NNNN-template.md",
+        "plantilla.md",
+        "adr-template-madr.md",
+        "YYYYMMDD-x.md",
+        "0000-index.md",
+        "_partial.md",
+    ],
+)
+def test_templates_and_indexes_are_left_out_by_their_names(folder, name):
+    """What is there to be copied or to list records decides nothing."""
+    records, problems = folder({name: f"# Use it{ACCEPTED}"})
+    assert records == {}
+    assert problems[0].message.endswith("; it is left out")
+
+
+def test_a_decision_on_templates_is_a_record(folder):
+    """The word for a template does not make one of a record with a number."""
+    records, _problems = folder({"0012-template-engine.md": f"# Use it{ACCEPTED}"})
+    assert list(records) == ["adr-0012-template-engine"]
+
+
+def test_a_list_of_links_is_an_index(folder):
+    """A page that mostly links to records is left out, whatever it is called."""
+    links = "".join(f"* [{n}](000{n}-x.md)\n" for n in range(1, 5))
+    files = {f"000{n}-x.md": f"# X{n}{ACCEPTED}" for n in range(1, 5)}
+    records, problems = folder(files | {"0000-records.md": f"# Records\n\n{links}"})
+    assert len(records) == 4
+    assert [problem.message for problem in problems] == ["it is a list of records; it is left out"]
+
+
+def test_a_record_needs_no_number_if_it_decides(folder):
+    """Sections for a decision and its context make a record of a page."""
+    records, _problems = folder(
+        {"use-it.md": "# Use it\n\n## Kontext\n\nC\n\n## Entscheidung\n\nD\n"}
+    )
+    assert list(records) == ["adr-use-it"]
+
+
+@pytest.mark.parametrize("unit", ["<!-- ", "[", "| a ", "**x", "Supersedes ", "`<", "a, "])
+def test_a_large_record_is_read(folder, unit):
+    """A record of a megabyte is read, whatever marks it is full of."""
+    records, _problems = folder({"0001-x.md": "# T\n\n" + unit * (900_000 // len(unit))})
+    assert records["adr-0001-x"].fields["title"] == "T"
+
+
+def test_a_status_may_be_in_a_heading(read):
+    """A heading with a key and its value is that fact; the date of an acceptance is a status."""
+    heading = read("# T\n\n## Summary\n\nS\n\n### Status: **Approved**\n\n## Context\n\nC\n")
+    assert heading.fields["status"] == "confirmed"
+    assert "Approved" not in heading.body
+    settled = read("# T\n\n## Timeline\n\n- Started: 2020-01-01\n- Rejected: 2020-01-02\n")
+    assert settled.fields["status"] == "deprecated"
+
+
+def test_a_record_without_successor_is_not_shown_as_valid(folder):
+    """A superseded record is confirmed only if the record that replaces it is there."""
+    records, _problems = folder(
+        {
+            "0001-a.md": "# A\n\n## Status\n\nSuperseded\n",
+            "0002-b.md": "# B\n\n## Status\n\nAccepted\n\nSupersedes ADR-1\n",
+            "0003-c.md": "# C\n\n## Status\n\nSuperseded\n",
+            "0004-d.md": "# D\n\n## Status\n\nAccepted\n\nSuperseded by ADR-99\n",
+            "0005-e.md": "# E\n\n* Status: accepted, superseded by ADR-99\n",
+            "0006-f.md": "---\nstatus: accepted\nsuperseded-by: /our-past-effort.md\n---\n# F\n",
+        }
+    )
+    statuses = [record.fields["status"] for record in records.values()]
+    assert statuses == ["confirmed", "confirmed", *["deprecated"] * 3, "confirmed"]
+
+
+def test_dates_of_a_folder_show_which_number_is_the_day(folder):
+    """`03/04/2020` is read as the other dates of the folder must be, and else not at all."""
+    both = {"0001-a.md": "# A\n\nDate: 03/04/2020\n", "0002-b.md": "# B\n\nDate: 23/04/2020\n"}
+    records, _problems = folder({"0001-a.md": both["0001-a.md"]})
+    assert records["adr-0001-a"].fields["x-date"] == "03/04/2020"
+    records, _problems = folder(both)
+    assert records["adr-0001-a"].fields["timestamp"] == "2020-04-03T00:00:00Z"
+    assert records["adr-0001-a"].date_from == "Date"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("metadata.yaml", "README.md"),
+        ("metadata.yaml", "fast-pods.md"),
+        ("metadata.yaml", "vep.md", "notes.md"),
+    ],
+)
+def test_other_folders_have_facts_and_a_text(folder, names):
+    """The text of a numbered folder is its README.md, its only page, or one such as vep.md."""
+    facts = "title: fast-pods\nstatus: implementable\ncreation-date: 2021-08-25\n"
+    texts = {"metadata.yaml": facts, "notes.md": "# Notes\n"}
+    page = "# VEP #12: Fast pods\n\nText.\n"
+    records, _problems = folder({f"12-fast-pods/{name}": texts.get(name, page) for name in names})
+    (record,) = records.values()
+    assert (record.id, record.fields["title"]) == ("adr-12-fast-pods", "Fast pods")
+    assert (record.fields["status"], record.body.strip()) == ("confirmed", "Text.")
+
+
+def test_the_folder_of_a_year_is_not_a_record(folder):
+    """Pages in a folder with only a number are records of their own."""
+    records, _problems = folder({"2024/0001-x.md": f"# X{ACCEPTED}"})
+    assert list(records) == ["adr-0001-x"]
+
+
+def test_a_readme_with_a_status_is_the_record_of_its_folder(folder):
+    """In a folder without a number, the front matter of the README.md tells."""
+    records, problems = folder(
+        {
+            "README.md": "---\nstatus: accepted\n---\n# All\n",
+            "fast-pods/README.md": "---\ntitle: x\nstatus: implementable\n---\n"
+            "# Fast pods\n\nText.\n",
+            "images/README.md": "# Images\n\nStatus: accepted\n",
+        }
+    )
+    assert {id_: record.fields["title"] for id_, record in records.items()} == {
+        "adr-fast-pods": "Fast pods"
+    }
+    assert len(problems) == 2

@@ -24,6 +24,17 @@ from memtool.memory import schema, timestamps
         ("{proposed | accepted}", ""),
         ("", ""),
         ("purple", ""),
+        ("Akzeptiert seit Mai", "confirmed"),
+        ("\u043d\u0435 \u043f\u0440\u0438\u043d\u044f\u0442\u043e", "deprecated"),
+        ("\u627f\u8a8d\u6e08\u307f\u3067\u3059", "confirmed"),
+        ("* [x] Accepted", "confirmed"),
+        ("[x] Draft | Accepted | Rejected", "candidate"),
+        ("* [ ] Accepted", ""),
+        ("Proposed | Accepted", ""),
+        ("Accepted | 12 May", "confirmed"),
+        ("proposed, accepted, rejected", ""),
+        ("Not accepted", "deprecated"),
+        ("Not yet accepted", ""),
     ],
 )
 def test_states_of_records_have_a_status(text, expected):
@@ -35,7 +46,7 @@ def test_every_state_maps_to_a_status_that_memories_have():
     """The table of states holds nothing that the schema would refuse."""
     from memtool.memory.fields import STATUSES
 
-    assert set(originals.STATES.values()) <= set(STATUSES)
+    assert {state.status for state in originals.STATES.values()} <= set(STATUSES)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +60,18 @@ def test_every_state_maps_to_a_status_that_memories_have():
         ("2020-01-02T03:04:05", "2020-01-02T03:04:05Z"),
         ("2020-01-02T03:04:05.678-08:00", "2020-01-02T03:04:05.678-08:00"),
         ("accepted on 2020-01-02", "2020-01-02T00:00:00Z"),
+        ("6. Mai 2024", "2024-05-06T00:00:00Z"),
+        ("3 de mar\u00e7o de 2024", "2024-03-03T00:00:00Z"),
+        ("1er mars 2024", "2024-03-01T00:00:00Z"),
+        ("5 lipca 2023", "2023-07-05T00:00:00Z"),
+        ("12 \u043c\u0430\u044f 2020 \u0433.", "2020-05-12T00:00:00Z"),
+        ("2024\u5e745\u67086\u65e5", "2024-05-06T00:00:00Z"),
+        ("03.04.2024", "2024-04-03T00:00:00Z"),
+        ("23/04/2024", "2024-04-23T00:00:00Z"),
+        ("04/23/2024", "2024-04-23T00:00:00Z"),
+        ("0000-01-01", ""),
+        ("v1.2.2024.3", ""),
+        ("30.02.2020", ""),
         ("2020-13-40", ""),
         ("03/04/2024", ""),
         ("soon", ""),
@@ -57,6 +80,14 @@ def test_every_state_maps_to_a_status_that_memories_have():
 def test_days_in_usual_spellings_become_moments(text, expected):
     """A day is read in any common spelling that has one meaning, and never guessed."""
     assert originals.parse_moment(text) == expected
+
+
+def test_a_date_of_two_meanings_needs_to_know_the_order():
+    """The day comes first if the caller knows so, or if all dates of the texts must be so."""
+    assert originals.parse_moment("03/04/2024", is_day_first=True) == "2024-04-03T00:00:00Z"
+    assert originals.has_day_first(["03/04/2024", "23/04/2024"])
+    assert not originals.has_day_first(["03/04/2024"])
+    assert not originals.has_day_first(["23/04/2024", "04/23/2024"])
 
 
 @given(st.text(max_size=60))
