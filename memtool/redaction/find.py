@@ -22,7 +22,7 @@ from memtool.redaction import (
     tokens,
 )
 from memtool.redaction.entropy import Pattern
-from memtool.redaction.words import read_list
+from memtool.redaction.rows import read_list
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ class Detector(Value):
 DETECTORS = (
     Detector(
         "key blocks, web tokens, webhooks, headers and arguments of commands",
-        ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
+        ("private-key", *dict.fromkeys(row.kind for row in shapes.ROWS)),
         None,
         shapes.find,
         is_named=True,

@@ -89,6 +89,8 @@ CONCATENATION = Pattern(
     r"(?P=quote)(?=[^\s\"'`,)\]}:;]| \d)"
 )
 """Two string literals that make one."""
+LITERALS = Pattern(r"[\"'`][ \t]{0,3}(?:\.{1,2}|\+|&|~|<>|\|\|)\s{0,20}[\"'`]")
+"""Where there may be two: an operator between quotes."""
 _JOINING = Pattern(
     r"(?i:concat\w{0,8}|paste0|strcat|str_c|join)[ \t]{0,2}\([\[(]?[^()\[\]\n]{0,400}\Z"
 )

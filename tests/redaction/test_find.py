@@ -867,3 +867,8 @@ def test_addresses_of_authors_are_redacted_where_that_is_asked_for() -> None:
 )
 def test_what_fails_its_check_or_belongs_to_a_machine_stays(text: str) -> None:
     assert find_spans(text) == []
+
+
+def test_a_gap_in_a_table_of_a_package_is_no_crash() -> None:
+    """A number of a Chinese id whose place python-stdnum knows only in part is no id."""
+    assert find_spans("the row is 117885273406214934") == []
