@@ -24,7 +24,7 @@ from memtool.memory.changes import id_from_path
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
 from memtool.memory.visibility import is_alive
-from memtool.redaction.find import build_allowlist, find, redact
+from memtool.redaction.find import build_allowlist, clean_text
 from memtool.redaction.mask import Mask
 from memtool.search import contradictions
 from memtool.store import config as config_file
@@ -703,7 +703,7 @@ def quote_memory(memory: Memory) -> str:
 
     Secrets in an old title are redacted.
     """
-    return f'"{redact(memory.title, find(memory.title))}" ({memory.id})'
+    return f'"{clean_text(memory.title)}" ({memory.id})'
 
 
 def commit_subject(verb: str, memory: Memory) -> str:
@@ -711,7 +711,7 @@ def commit_subject(verb: str, memory: Memory) -> str:
 
     Secrets in an old title are redacted.
     """
-    line = redact(f"memory: {verb} {memory.title}", find(f"memory: {verb} {memory.title}"))
+    line = clean_text(f"memory: {verb} {memory.title}")
     return line if len(line) <= 72 else line[:71].rpartition(" ")[0] + " …"
 
 

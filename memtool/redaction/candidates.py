@@ -25,6 +25,11 @@ LINES_AROUND = 4
 _LONG = Pattern(r"[A-Za-z0-9_+/=~-]{14,}")
 _RESTLESS = Pattern(r"[a-z][A-Z][a-z]?[A-Z]")
 """What 21 letters that a machine drew have somewhere, and few names of code."""
+_NAMES = Pattern(
+    r"(?:(?:[A-Za-z0-9]{1,5}+(?![A-Za-z0-9])|(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+)*+\d*+)"
+    r"(?:[/_+=~-]++|$))++$"
+)
+"""A path or name whose parts are short, or words with a number behind."""
 _DIGITS = frozenset("0123456789")
 PATTERNS = (
     *(Pattern(row.near) for row in shapes.ROWS if row.near),
@@ -79,7 +84,7 @@ def _may_be_drawn(word: str) -> bool:
     """Return whether a long word has letters and digits, or letters of both cases in any order."""
     if _DIGITS.isdisjoint(word):
         return len(word) > 20 and _RESTLESS.search(word) is not None
-    return word.lower() != word.upper()
+    return word.lower() != word.upper() and _NAMES.match(word) is None
 
 
 def _find_all(text: str, part: str) -> Iterator[Span]:

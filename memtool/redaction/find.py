@@ -172,6 +172,8 @@ ENDS = ".,;:!?)"
 """What a sentence or a part of one ends with."""
 PRIVATE_KEY = entropy.PRIVATE_KEY
 BARE = "high-entropy"
+KINDS = frozenset(kind for row in DETECTORS for kind in row.kinds)
+"""Every kind that a detection may have."""
 PERSONAL_KINDS = frozenset(kind for row in DETECTORS if row.is_personal for kind in row.kinds)
 NAMED_KINDS = frozenset(kind for row in DETECTORS if row.is_named for kind in row.kinds) - {
     PRIVATE_KEY,
@@ -221,11 +223,6 @@ def build_allowlist(settings: Settings) -> Allowlist:
         fingerprints=frozenset(settings.texts("redaction.allow")),
         credits=settings.text("redaction.author_emails") == "allow",
     )
-
-
-def list_kinds() -> frozenset[str]:
-    """Return every kind that a detection may have."""
-    return frozenset(kind for detector in DETECTORS for kind in detector.kinds)
 
 
 def is_personal(kind: str) -> bool:
@@ -314,8 +311,7 @@ def _blank_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _without_marks(text: str) -> str:
     """Return the text with marks and allow comments blanked: no secret reaches into one."""
     if "[REDACTED:" in text:
-        all_kinds = list_kinds()
-        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in all_kinds else m[0], text)
+        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in KINDS else m[0], text)
     if "memtool:" in text:
         for comment in (ALLOW, ALLOW_FILE):
             text = comment.sub(lambda m: BLANK * len(m[0]), text)
@@ -426,7 +422,7 @@ def _search_view(
 ) -> Iterator[tuple[list[tuple[int, int]], int, str]]:
     """Yield the spans of the text, rank and kind of all that is found in a view of it."""
     if view is not None:
-        for start, end, rank, kind in _rank_spans(view.text):
+        for start, end, rank, kind in _rank_spans(view.text, KINDS - ONE_LINE_KINDS):
             yield list(view.origins(start, end)), rank, kind
 
 
@@ -546,6 +542,15 @@ def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
 def compute_fingerprint(secret: str) -> str:
     """Return 16 hex digits that name a secret in the allowlist without showing it."""
     return digest(secret.encode(errors="surrogatepass"))
+
+
+def clean_text(text: str, allowed: Allowlist = NOTHING) -> str:
+    """Return a text with a mark in place of all that is found in it.
+
+    Raises:
+        MemtoolError: the text is too long to be searched.
+    """
+    return redact(text, find(text, allowed))
 
 
 def redact(

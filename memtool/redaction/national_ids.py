@@ -148,7 +148,7 @@ def _find_below_names(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         plain = _SIGNS.sub("", text[start:end])
         rows = _SHAPES.get(text[start:end].translate(_AS_SHAPE), ())
         if len(set(plain)) > 2 and any(
-            names and is_beside(head, 0, 0, names) and passes(check, text[start:end])
+            names and is_beside(head, 0, 0, names) and is_valid(check, text[start:end])
             for check, names in rows
         ):
             yield "national-id", start, end
@@ -170,12 +170,12 @@ def _is_right(text: str, lower: str, start: int, end: int, rows: list[Check]) ->
     for check, names in rows:
         if names and not is_beside(lower, start, end, names):
             continue
-        if passes(check, text[start:end]):
+        if is_valid(check, text[start:end]):
             return True
     return False
 
 
-def passes(check: str, number: str) -> bool:
+def is_valid(check: str, number: str) -> bool:
     """Return whether a number is right, as it is written or without the signs in it."""
     is_right = _find_check(check)
     try:
