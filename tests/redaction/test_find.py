@@ -872,3 +872,11 @@ def test_what_fails_its_check_or_belongs_to_a_machine_stays(text: str) -> None:
 def test_a_gap_in_a_table_of_a_package_is_no_crash() -> None:
     """A number of a Chinese id whose place python-stdnum knows only in part is no id."""
     assert find_spans("the row is 117885273406214934") == []
+
+
+def test_a_key_of_a_public_documentation_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is known by its fingerprint, so that no file holds what scanners refuse."""
+    key = draw("AIza{a35}")
+    assert find_spans(f"the map uses {key}") == [("gcp-api-key", key)]
+    monkeypatch.setattr("memtool.redaction.find.SAMPLE_KEYS", {compute_fingerprint(key)})
+    assert find_spans(f"the map uses {key}") == []
