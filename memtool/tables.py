@@ -5,12 +5,19 @@
     slack-token<TAB>xoxb-
 
 Fields contain no tab and no line feed, and are not quoted: a search reads some of these files, and
-importing `csv` would slow its cold start. `tests/test_tables.py` checks the form of every file.
+importing `csv` would slow its cold start. Rows with patterns or lists are tables of plain TOML, in
+`NAME.toml`. `tests/test_tables.py` checks the form of every file.
 """
 
 from __future__ import annotations
 
 import os
+
+from memtool.plain_toml import read_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FOLDER = "data"
 
@@ -32,6 +39,11 @@ def group_rows(name: str) -> dict[str, list[str]]:
     for group, word in read_rows(name):
         groups.setdefault(group, []).append(word)
     return groups
+
+
+def read_toml(name: str) -> dict[str, Any]:
+    """Return the tables of a file such as `redaction/shapes`, which is plain TOML."""
+    return read_plain(read(f"{name}.toml")) or {}
 
 
 def read(name: str) -> str:

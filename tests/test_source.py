@@ -21,7 +21,7 @@ from memtool.commands import VERBS
 ROOT = Path(memtool.__file__).parent
 INTERFACES = ("cli", "mcp", "web", "api")
 LAYERS = (
-    ("value", "errors", "tables", "agents", "templates", "version", "installation"),
+    ("value", "errors", "plain_toml", "tables", "agents", "templates", "version", "installation"),
     ("memory", "redaction"),
     ("store",),
     ("index",),

@@ -30,7 +30,7 @@ from memtool.memory.changes import id_from_path
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
 from memtool.memory.visibility import is_alive
-from memtool.redaction.find import build_allowlist, find, redact
+from memtool.redaction.find import build_allowlist, clean_text
 from memtool.redaction.mask import Mask
 from memtool.search import contradictions
 from memtool.store import config as config_file
@@ -856,13 +856,12 @@ def quote_memory(memory: Memory) -> str:
 
     Secrets in an old title are redacted.
     """
-    return f'"{redact(memory.title, find(memory.title))}" ({memory.id})'
+    return f'"{clean_text(memory.title)}" ({memory.id})'
 
 
 def summarize(verb: str, memory: Memory) -> str:
     """Return the summary of a commit about one memory; secrets in an old title are redacted."""
-    line = f"{verb} {memory.title}"
-    return redact(line, find(line))
+    return clean_text(f"{verb} {memory.title}")
 
 
 def open_current_tree(context: Context, *, dry_run: bool) -> Tree:

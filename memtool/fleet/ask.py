@@ -257,7 +257,7 @@ def without_secrets(question: Question, text: str) -> Question:
     secret_terms: set[str] = set()
     for line in dict.fromkeys((text, text.replace("\n", " "))):
         findings = detectors.find(line)
-        masked = detectors.mark_text(line, detectors.make_marks(line, findings))
+        masked = detectors.redact(line, findings)
         secret = " ".join(line[finding.start : finding.end] for finding in findings)
         secret_terms |= set(terms(secret)) - set(terms(masked))
     if not secret_terms:

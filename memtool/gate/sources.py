@@ -585,7 +585,7 @@ def _read_worktree_texts(repository: Repository, directory: str) -> Iterator[Tex
 
 
 MAX_BATCH_BYTES = 8 << 20
-MAX_BATCH_BLOBS = 2_000
+MAX_BATCH_OBJECTS = 2_000
 
 
 class HistoryScan(Value):
@@ -596,58 +596,61 @@ class HistoryScan(Value):
 
 
 def scan_history(context: Context) -> HistoryScan:
-    """Search every blob reachable from any ref for secrets, and the commit messages."""
+    """Search every blob reachable from any ref for secrets, and the commit messages.
+
+    One batch of them is in memory, however long the history is.
+    """
     repository, directory, settings = context.repository, context.directory, context.settings
     git = repository.git
     allowed = build_allowlist(settings)
     verdicts = Verdicts(repository.cache_dir, settings)
     problems: list[Problem] = []
     checked = 0
-    for batch in list_history_blobs(git, directory):
-        checked += len(batch)
-        clean = verdicts.find_clean(oid for oid, _path, _size in batch)
-        unseen = [row for row in batch if row[0] not in clean]
-        contents = git.blobs([oid for oid, _path, _size in unseen], MAX_SEARCHED_BYTES)
-        for (oid, path, _size), data in zip(unseen, contents, strict=True):
-            text = Text(path, oid, data.decode(errors="replace"))
-            detections = find(text.text, allowed)
-            unexpected = secrets.drop_expected(path, detections, directory, settings)
-            if unexpected:
-                where = _describe_origin(git, oid, directory)
-                problems.extend(secrets.make_problems(text.replace(where=where), unexpected))
-            elif not detections:
-                verdicts.add(oid)
-        verdicts.save()
-    commits = git.line("rev-list", "--all", "--full-history", "--", directory).split()
-    clean = verdicts.find_clean(commits)
-    for text in _read_messages(git, [commit for commit in commits if commit not in clean]):
-        detections = find(text.text, allowed)
-        problems.extend(secrets.make_problems(text, detections))
-        if not detections:
-            verdicts.add(text.oid)
-    verdicts.save()
+    with git.open_objects():
+        for commits, blobs in list_history(git, directory):
+            checked += len(blobs)
+            clean = verdicts.find_clean((*commits, *(oid for oid, _path in blobs)))
+            unseen = [row for row in blobs if row[0] not in clean]
+            contents = git.blobs([oid for oid, _path in unseen], MAX_SEARCHED_BYTES)
+            texts = (
+                Text(path, oid, data.decode(errors="replace"))
+                for (oid, path), data in zip(unseen, contents, strict=True)
+            )
+            messages = _read_messages(git, [commit for commit in commits if commit not in clean])
+            for text in chain(texts, messages):
+                detections = find(text.text, allowed)
+                unexpected = secrets.drop_expected(text.path, detections, directory, settings)
+                if unexpected:
+                    where = "" if text.is_message else _describe_origin(git, text.oid, directory)
+                    problems.extend(secrets.make_problems(text.replace(where=where), unexpected))
+                elif not detections:
+                    verdicts.add(text.oid)
+            verdicts.save()
     return HistoryScan(
         checked, tuple(sorted(problems, key=lambda p: (p.path, p.line, p.code, p.message)))
     )
 
 
-def list_history_blobs(git: Git, directory: str) -> Iterator[list[tuple[str, str, int]]]:
-    """Yield id, path and size of every blob below a directory in any commit, in batches, by id.
+def list_history(git: Git, directory: str) -> Iterator[tuple[list[str], list[tuple[str, str]]]]:
+    """Yield the commits that touch a directory, with the id and path of every blob below it.
 
-    The path is the first that git lists for the blob.
+    They come in batches, each object once. The path is the first that git lists for the blob.
     """
-    answer = git.run("rev-list", "--objects", "--all", "--full-history", "--", directory)
-    path_by_oid: dict[str, str] = {}
-    for row in answer.decode(errors="replace").splitlines():
-        oid, _space, path = row.partition(" ")
-        if path.startswith(directory + "/"):
-            path_by_oid.setdefault(oid, path)
-    oids = sorted(path_by_oid)
-    infos = zip(oids, git.infos(oids), strict=True)
-    blobs = [(oid, path_by_oid[oid], info[2]) for oid, info in infos if info and info[1] == "blob"]
-    return split_batches(
-        blobs, MAX_BATCH_BLOBS, MAX_BATCH_BYTES, lambda blob: min(blob[2], MAX_SEARCHED_BYTES)
-    )
+    rows = git.read_lines("rev-list", "--objects", "--all", "--full-history", "--", directory)
+    objects = (row.decode(errors="replace").partition(" ") for row in rows)
+    for part in split_batches(objects, MAX_BATCH_OBJECTS):
+        commits = [oid for oid, space, _path in part if not space]
+        below = [(oid, path) for oid, _space, path in part if path.startswith(directory + "/")]
+        infos = git.infos([oid for oid, _path in below])
+        sizes = {info[0]: info[2] for info in infos if info and info[1] == "blob"}
+        blobs = [
+            (oid, path, min(sizes[oid], MAX_SEARCHED_BYTES)) for oid, path in below if oid in sizes
+        ]
+        for batch in split_batches(blobs, 0, MAX_BATCH_BYTES, lambda row: row[2]):
+            yield commits, [row[:2] for row in batch]
+            commits = []
+        if commits:
+            yield commits, []
 
 
 def _describe_origin(git: Git, oid: str, directory: str) -> str:

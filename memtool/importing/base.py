@@ -293,7 +293,7 @@ def _redact(draft: ForeignRecord, allowed: Allowlist) -> ForeignRecord:
         return redact_text(value) if isinstance(value, str) else tuple(map(redact_text, value))
 
     def redact_text(text: str) -> str:
-        return redaction.redact(text, redaction.find(text, allowed))
+        return redaction.clean_text(text, allowed)
 
     unredacted = ("id", "title")
     fields = {k: v if k in unredacted else redact_value(v) for k, v in draft.fields.items()}
@@ -433,7 +433,7 @@ def _merge_repetitions(
         is_left_out = target.is_store and twin.is_whole
         (replacements if is_left_out else related)[record.id] = other.id
         what = "it is left out" if is_left_out else "it is kept, and related to that"
-        shown = redaction.redact(other.memory.title, redaction.find(other.memory.title))
+        shown = redaction.clean_text(other.memory.title)
         problems.append(
             new[record.path].problem(
                 "duplicate",

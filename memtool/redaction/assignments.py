@@ -7,6 +7,8 @@ them is linear. Below a heading of a table that announces secrets each cell is l
 
 from __future__ import annotations
 
+from itertools import islice
+
 from memtool import tables
 from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import (
@@ -26,7 +28,7 @@ from memtool.redaction.entropy import (
     looks_like_password,
     restlessness,
 )
-from memtool.redaction.words import read_list
+from memtool.redaction.rows import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,12 +40,13 @@ if TYPE_CHECKING:
 
 _ROWS = tables.read_rows("redaction/announcing_words")
 
-ANNOUNCING = tuple(dict.fromkeys(part for *_, parts in _ROWS for part in parts.split("|")))
+ANNOUNCING = tuple(dict.fromkeys(part for row in _ROWS for part in row[2].split("|")))
 """A part of every announcing word: a text without any of these has no such word."""
+_ASCII_PARTS = tuple(filter(str.isascii, ANNOUNCING))
 
 
 def _list_words(group: str) -> str:
-    return "|".join(pattern for name, pattern, _parts in _ROWS if name == group)
+    return "|".join(pattern for name, pattern, _parts, _example in _ROWS if name == group)
 
 
 PERSON_WORDS = _list_words("person")
@@ -259,23 +262,35 @@ def find(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
 
 def find_announced(text: str, lower: str) -> Iterator[tuple[str, int, int, str]]:
     """Yield (kind, start, end, word) of every secret, with the word that announces it."""
-    for kind, pattern in _choose_patterns(lower):
-        line_end = seen = 0
-        for hit in pattern.finditer(lower):
-            if hit.start() >= line_end:
-                line_end = lower.find("\n", hit.end())
-                line_end = len(lower) if line_end < 0 else line_end
-                seen = 0
-            seen += 1
-            if seen > MAX_PER_LINE:
-                continue
-            start = _find_announcement_end(lower, *hit.span())
-            if start is not None:
-                here = Announcement(text, lower, start, hit.end(), kind)
-                span = _find_next_to(here)
-                if span is not None:
-                    yield kind, *span, here.word
+    for kind, word_start, word_end in find_words(lower):
+        start = _find_announcement_end(lower, word_start, word_end)
+        if start is not None:
+            here = Announcement(text, lower, start, word_end, kind)
+            span = _find_next_to(here)
+            if span is not None:
+                yield kind, *span, here.word
     yield from _find_table_cells(text, lower)
+
+
+def find_words(lower: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (kind, start, end) of the words of a lower-case text that may announce a secret.
+
+    Only lines with a part of such a word are looked at. Words without a border have a pattern of
+    their own: its search skips to their first letters.
+    """
+    is_ascii = lower.isascii()
+    lines: dict[int, int] = {}
+    for part in _ASCII_PARTS if is_ascii else ANNOUNCING:
+        at = lower.find(part)
+        while at >= 0:
+            end = lower.find("\n", at)
+            end = len(lower) if end < 0 else end
+            lines[lower.rfind("\n", 0, at) + 1] = end
+            at = lower.find(part, end)
+    for kind, pattern in _ASCII if is_ascii else _FOREIGN:
+        for start, end in lines.items():
+            for hit in islice(pattern.finditer(lower, start, end), MAX_PER_LINE):
+                yield kind, *hit.span()
 
 
 def _find_next_to(here: Announcement) -> Span | None:
@@ -575,16 +590,6 @@ class Announcement:
         self.word = lower[start:end]
 
 
-def _choose_patterns(lower: str) -> tuple[tuple[str, Pattern], ...]:
-    """Return kinds with the patterns of the words that may announce them in a lower-case text.
-
-    Words without a border have a pattern of their own: its search skips to their first letters.
-    """
-    if not is_announced(lower, lower):
-        return ()
-    return _ASCII if lower.isascii() else _FOREIGN
-
-
 def _find_announcement_end(lower: str, start: int, end: int) -> int | None:
     """Return where the announcement begins, with the word before a `key`; None if it is none."""
     if lower.startswith("key", start) and not lower.startswith("keypass", start):
@@ -732,10 +737,10 @@ def _find_table_cells(text: str, lower: str) -> Iterator[tuple[str, int, int, st
 
 def _find_column_kind(head: str) -> str:
     head = head.strip(" *`_")
-    for kind, pattern in _choose_patterns(head):
-        hit = pattern.search(head)
-        if hit is None or _is_tail_harmless(head[hit.end() :]):
-            continue
-        if _find_announcement_end(head, *hit.span()) is not None:
+    for kind, start, end in find_words(head):
+        if (
+            not _is_tail_harmless(head[end:])
+            and _find_announcement_end(head, start, end) is not None
+        ):
             return kind
     return ""

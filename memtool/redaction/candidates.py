@@ -1,15 +1,15 @@
 """Where a text may hold something: cheap looks that spare the detectors most of a long text.
 
-Each trigger is a superset of what some detector needs: a word that announces a secret, a part of a
-shape, a long word of letters and digits, a long number, the sign of an address. What no trigger is
-near is not searched. A table is searched whole, because its heading may announce its last row.
+A trigger is what some detector needs, by its rows or its `NEAR`: a word that announces a secret, a
+part of a shape, a long word of letters and digits, a long number, the sign of an address. What no
+trigger is near is not searched. A table is searched whole, because its heading may announce its
+last row.
 """
 
 from __future__ import annotations
 
-from memtool.redaction import assignments, shapes
+from memtool.redaction import assignments, joins, national_ids, personal, shapes
 from memtool.redaction.entropy import BEGIN, Pattern
-from memtool.redaction.joins import INVISIBLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,41 +25,24 @@ LINES_AROUND = 4
 _LONG = Pattern(r"[A-Za-z0-9_+/=~-]{14,}")
 _RESTLESS = Pattern(r"[a-z][A-Z][a-z]?[A-Z]")
 """What 21 letters that a machine drew have somewhere, and few names of code."""
+_NAMES = Pattern(
+    r"(?:(?:[A-Za-z0-9]{1,5}+(?![A-Za-z0-9])|(?:[A-Z]?[a-z]{2,}+|[A-Z]{2,}+)*+\d*+)"
+    r"(?:[/_+=~-]++|$))++$"
+)
+"""A path or name whose parts are short, or words with a number behind."""
 _DIGITS = frozenset("0123456789")
 PATTERNS = (
-    Pattern(r"\d(?:[ ()./-]{0,3}\d){5,}|(?<![A-Z])[A-Z]{5}\d{4}[A-Z](?![A-Z])"),
-    Pattern(
-        r"\s(?i:at|arroba)\s{1,3}(?=\S{1,60}(?:\.[A-Za-z]|\s?[\[({]|\s(?i:dot|punkt|punto)\b))"
-    ),
-    Pattern(r"[\[({<_-]\s?(?i:at|arroba)(?![a-z0-9])"),
-    Pattern(r"(?:-u|--(?:proxy-)?user)[ =]?\S{0,40}:\S|(?:-U|--user=)\s?\S{1,60}%|\s>\S{6}"),
-    Pattern(r":(?:\d{2,5}|\*):[^\s:]{1,60}:|\]:\d{2,5}[ \t]|\S[ \t]{1,8}\*[ \t]{1,8}\S{8}"),
-    Pattern(r"\b[Pp](?:in|IN)\b|exec(?:\.py)?\s|\s-a\s{0,2}[\"']?[\w.@-]{1,60}:"),
-    Pattern(r"[\"'`][ \t]{0,3}(?:\.{1,2}|\+|&|~|<>|\|\|)\s{0,20}[\"'`]"),
+    *(Pattern(row.near) for row in shapes.ROWS if row.near),
+    *national_ids.NEAR,
+    *personal.NEAR,
+    joins.LITERALS,
 )
-SIGNS = ("@", "\uff20", "%40", "&#64;", "&#x40;", "&commat;")
-"""The sign of an address as people, web pages and machines write it."""
-COMMANDS = (
-    "sshpass", "redis-cli", "mosquitto", "mongo", "ldap", "docker login", "podman login", "helm",
-    "smbclient", "7z", "zip", "openssl", "az login", "oc login", "sqlcmd", "psql", "cqlsh",
-    "influx", "ipmitool", "psexec", "rdesktop",
-)  # fmt: skip
-"""Commands that take a password behind a short option."""
-_COMMON = frozenset(
-    (":", "-", ".", "|", "{", "$", "*", ">", "/1", "-u", "--user", "--proxy-user", "-U", "--user=",
-     "pat", "-us", "]:", " * ", " -p", " -a", " -w", " -P", "machine", "default", "pin", "exec",
-     "http ", "https ")
-)  # fmt: skip
-"""Parts that every text has; a pattern above, or a longer word, stands for each."""
-WORDS = tuple(word for word in assignments.ANNOUNCING if word not in _COMMON)
 NEEDLES = tuple(
     dict.fromkeys(
-        needle
-        for _kind, needles, _pattern in shapes.ROWS
-        for needle in needles
-        if needle not in _COMMON
+        needle for row in shapes.ROWS if not (row.word or row.near) for needle in row.needles
     )
 )
+"""Texts of which one is in every shape that is no long word."""
 
 
 def find_places(text: str, lower: str) -> Iterator[Span]:
@@ -86,12 +69,14 @@ def _is_row(line: str) -> bool:
 
 def _find_triggers(text: str, lower: str) -> list[Span]:
     """Return the places of all triggers, in order; they may overlap."""
-    spans = [span for part in (*NEEDLES, *shapes.CALLS, BEGIN) for span in _find_all(text, part)]
-    spans += [span for part in (*WORDS, *COMMANDS, *SIGNS) for span in _find_all(lower, part)]
+    parts = (*NEEDLES, *shapes.CALLS, BEGIN)
+    spans = [span for part in parts for span in _find_all(text, part)]
+    spans += [span for sign in personal.SIGNS for span in _find_all(lower, sign)]
+    spans += [(start, end) for _kind, start, end in assignments.find_words(lower)]
     spans += [match.span() for pattern in PATTERNS for match in pattern.finditer(text)]
     spans += [match.span() for match in _LONG.finditer(text) if _may_be_drawn(match[0])]
     if not text.isascii():
-        spans += [match.span() for match in INVISIBLE.finditer(text)]
+        spans += [match.span() for match in joins.INVISIBLE.finditer(text)]
     return sorted(spans)
 
 
@@ -99,7 +84,7 @@ def _may_be_drawn(word: str) -> bool:
     """Return whether a long word has letters and digits, or letters of both cases in any order."""
     if _DIGITS.isdisjoint(word):
         return len(word) > 20 and _RESTLESS.search(word) is not None
-    return word.lower() != word.upper()
+    return word.lower() != word.upper() and _NAMES.match(word) is None
 
 
 def _find_all(text: str, part: str) -> Iterator[Span]:

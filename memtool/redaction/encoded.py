@@ -14,7 +14,7 @@ FINDERS = (tokens.find, shapes.find, shapes.find_userinfo, assignments.find)
 """What is looked for in a decoded word; the first to find something names the kind."""
 KINDS: tuple[str, ...] = tuple(
     {row[0]: None for row in tokens.ROWS}
-    | {row[0]: None for row in shapes.ROWS}
+    | {row.kind: None for row in shapes.ROWS}
     | dict.fromkeys(("private-key", "url-password", "secret"))
 )
 

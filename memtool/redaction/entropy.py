@@ -15,7 +15,7 @@ Python takes to start, and importing `re` half as long. Most texts need none.
 
 from __future__ import annotations
 
-from memtool.redaction.words import read_list
+from memtool.redaction.rows import read_list, read_patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -144,52 +144,12 @@ def is_sequence(text: str) -> bool:
 
 PLACEHOLDER_WORDS = read_list("placeholders")
 
-_FORMS: tuple[str, ...] = (
-    (
-        r"\$\{|\$\(|\$[A-Za-z_]\w*(?:-?$|->)|\$[A-Z][A-Z_]{2,}\b|\$env:|\$\$|\$\d|%[A-Z_a-z]+%|"
-        r"%\(|%s|\{|<|\[|\(|\x00|@|\*|\.{2,}|…|#|"
-        r"_{3,}|-{3,}|={2,}|~/|\.{1,2}/|/|[A-Za-z]:\\|\||&|\\|!\w+$|!(?:Ref|Sub|GetAtt|vault|secret)\b"
-    ),
-    (
-        r"(?:os\.|process\.|env\.|ENV|getenv|import|self\.|cls\.|this\.|settings\.|config\.|secrets?\.|"
-        r"vault[:.]|ref\+|op://|arn:|https?:|file:|keyring|kms|ssm[:.]|awskms|gcpkms|data\.|var\.|"
-        r"local\.|module\.|args\.|options\.|request\.|app\.|Config\.|Settings\.)"
-    ),
-    r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$",  # an environment variable
-    r"[\w.\[\]>-]*\w\($|[\w.:]+\(.*",  # a call
-    r"(?P<dotted>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?:\[.*)?$)",  # an attribute, if made of words
-    r"[A-Za-z_]\w*\[",  # a lookup
-    r"[-+]?\d[\d_,.]*\s?(?:[a-zA-Z]{1,7}|%)?$",  # a number, maybe with a unit
-    r"v?\d+\.\d+(?:\.\d+)*(?:[-+.][\w.+-]+)?$",  # a version
-    r"\d{4}-\d\d(?:-\d\d(?:[T ].*)?)?$",  # a date
-    (
-        r"(?i:(?:scram-)?(?:sha|md|aes|rsa|hmac|hs|rs|es|ps|argon|ed|utf|base|blake|pbkdf|oauth|tls|ssl|http|"
-        r"ecdsa|curve|chacha|saml|rfc|iso|cve|gpt|python|py|node|ipv|ec|latin|"
-        r"web|log|port|arm|x86|win|int|float)[-_]?\d{1,4}(?:[-_.][\w-]{0,16}|[a-z]{0,3}))$"
-    ),
-    r"[A-Za-z]\d{1,4}$",
-    r":|--?[a-z]|[a-z_]{2,}(?:[A-Z][a-z]+)*\d{0,2}=[\w.\[{(<$]",  # a role, a flag, a keyword
-    r"(?i:hmac|pbkdf|argon|bcrypt|scrypt|aes|sha|ecdsa|ed25519|rsa)[-_][\w-]*$",
-    r"(?:sha\d{1,3}|md5|h1)[-:=]|\{SSHA|pbkdf2",  # a hash
-    (
-        r"[\w./-]+\.(?:pem|key|crt|cer|p12|pfx|jks|json|ya?ml|toml|txt|py|js|ts|tsx|go|rs|rb|java|"
-        r"md|env|ini|cfg|conf|"
-        r"sh|html?|css|sql|lock|log|gpg|asc|enc|age|tf|xml|php|properties|local|com|org|net|io|dev)$"
-    ),
-    r"[\w./@-]+\.\w{1,8}:\d+(?:[-:,]\d+)*$",  # a line of a file
-    r"[a-z][a-z0-9-]*-\d+(?:\.\d+){1,3}$",  # a release of a package
-    r"[a-z_]+(?:\.[a-z_]+)+=$",  # the name of a setting
-    r"[a-z_-]+#\d{2,6}$|[\w.-]+/[\w.-]+#\d+$",  # an issue
-    r"[A-Z]{2,8}-\d{1,5}(?:[/,][A-Z]{2,8}-\d{1,5})*$",  # records and tickets
-    r".*(?:A-Z|a-z|0-9)[\w.+/-]*\]|.*\\[dws][{*+]|.*\(\?[:P<=!]",  # a regular expression
-    r"[^@\s]+@[\w-]+\.[\w.]+$",  # an address
-    r"[A-Za-z]+(?:::[A-Za-z]+)+",  # a type
-    r"\d{1,2}:\d\d",  # a time
-    r"(?:[a-z][a-z0-9-]*\.)+[a-z]{2,}/[a-z][a-z./-]*$",  # a label's key, `app.acme.io/name`
-    r"(?:ssh-|AAAA[BCE]3Nza)",
-)
+_HARMLESS = {
+    table: "|".join(f"(?:{row['pattern']})" for row in rows)
+    for table, rows in read_patterns("harmless").items()
+}
 
-FORM = Pattern("|".join(f"(?:{form})" for form in _FORMS))
+FORM = Pattern(_HARMLESS["value"])
 """Forms of placeholders, references, code, numbers, names of algorithms, files and addresses."""
 
 UUID = Pattern(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$")
@@ -432,39 +392,13 @@ MAX_LENGTH = 200
 
 CANDIDATE = Pattern(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{21,}")
 
-PUBLIC = Pattern(
-    r"(?:sha-?\d{1,3}|md5|h1|blake\w{1,3}|npm|pip|go|nonce)[-_:]|"  # checksums
-    r"AAAA[BCE]3Nza|AAAAC|AAAAE2V|ssh-|"  # public keys
-    r"iVBORw0K|/9j/|R0lGOD|UklGR|JVBERi0|H4sI|UEsD|PHN2Zy|PD94bWw|Qk[0-3]|AAAB|T2dnUw|"  # media
-    r"MI[IGH]|LS0tLS1CRUdJTi|"  # certificates, which `shapes` knows
-    r"ME[QUYZ]CI|M(?:Fkw|FYw|Cow|HYw)|RW[A-Za-z0-9+/]{54}$|"  # signatures, public keys
-    r"0[1-7][0-9A-HJKMNP-TV-Z]{24}$|"  # ULID
-    r"Qm[1-9A-HJ-NP-Za-km-z]{44}$|(?:baf|age1)[a-z0-9]{50,}$|z6Mk|npub1|bc1|addr1"
-    r"|cosmos1|"  # addresses
-    r"_Z[A-Z0-9]|_R[A-Z]|\?\?|"  # mangled names
-    r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|"
-    r"(?:[0-9a-fA-F]+|[0-9]+[a-z]?)$|\d{4}-\d\d-\d\d|"
-    r"[A-Z]{2}[0-9a-f]{32}$|A(?:ROA|IDA|GPA|NPA|NVA|PKA|IPA|SCA)[A-Z0-9]{16,17}$|"  # principals
-    r"[A-Z]{1,6}_[kl][a-z]?DO|MD[A-Z]6|"  # nodes
-    r"(?:nix|gnu)/store/|[0-9a-z]{32}-[a-z][\w+-]{1,60}$|index/[0-9a-f]{2}/"  # stores of packages
-)
+PUBLIC = Pattern(_HARMLESS["public"])
 """Forms that anybody may see."""
 
 BEFORE = Pattern(
-    r"(?:(?<![a-z0-9])(?:[a-z_]{0,20}(?:sha-?\d{3}|digest|checksum|revision|hash)|"
-    r"sha-?\d{0,2}|sha\d?_\d+|md5|crc\d*|h1|hash(?:es|ed)?|check ?sum|integrity|"
-    r"fingerprint|thumbprint|e-?tag|commit|blob|tree|pub(?:lic)?[ _-]?(?:key|token)|pubkey|"
-    r"verif(?:y|ying)[ _-]?key|cursor|offset|"
-    r"(?:page|next|lock|change|client|csrf|xsrf|authenticity)[ _-]?token|"
-    r"nonce|[un]uid|ulid|"
-    r"ksuid|nanoid|cuid|guid|"
-    r"[a-z]{0,20}_?ids?(?:-\d)?|identifier|(?:code_)?challenge|cid|request|trace|span|correlation|address|wallet|"
-    r"ssh-[a-z0-9-]+|ecdsa-\S+|image|"
-    r"signature|sig|sri|cert(?:ificate)?|media|png|jpe?g|gif|font|svg|icon|thumbnail|avatar|"
-    r"build|slug|hashed|file|folder|class|function|symbol|branch|nix|store|cache[ _-]?key|"
-    r"snapshot|artifact|bundle|chunk|asset|video|document|doc|sheet|"
-    r"base64|data|encoded|payload|sample|alphabet|recipient|stanza|cluster|channel|video|mint|bh?(?==))"
-    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*|base64,|did:[a-z0-9]{1,12}:|\$|\|1\||\|1\|[a-z0-9+/]{20,40}=?\|)\Z"
+    rf"(?:(?<![a-z0-9])(?:{_HARMLESS['before']})"
+    r"[\"'`*]*\s*(?:is|was|of|=|:|:=|=>|->|\||\()?\s*[\"'`*(\[{<|]*"
+    r"|base64,|did:[a-z0-9]{1,12}:|\$|\|1\||\|1\|[a-z0-9+/]{20,40}=?\|)\Z"
 )
 """The text before a string that is no secret."""
 

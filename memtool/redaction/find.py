@@ -22,7 +22,7 @@ from memtool.redaction import (
     tokens,
 )
 from memtool.redaction.entropy import Pattern
-from memtool.redaction.words import read_list
+from memtool.redaction.rows import read_list
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
@@ -81,7 +81,7 @@ class Detector(Value):
 DETECTORS = (
     Detector(
         "key blocks, web tokens, webhooks, headers and arguments of commands",
-        ("private-key", *dict.fromkeys(row[0] for row in shapes.ROWS)),
+        ("private-key", *dict.fromkeys(row.kind for row in shapes.ROWS)),
         None,
         shapes.find,
         is_named=True,
@@ -168,10 +168,13 @@ DETECTORS = (
 
 
 LEADS = read_list("address_leads")
+SAMPLE_KEYS = read_list("sample_keys")
 ENDS = ".,;:!?)"
 """What a sentence or a part of one ends with."""
 PRIVATE_KEY = entropy.PRIVATE_KEY
 BARE = "high-entropy"
+KINDS = frozenset(kind for row in DETECTORS for kind in row.kinds)
+"""Every kind that a detection may have."""
 PERSONAL_KINDS = frozenset(kind for row in DETECTORS if row.is_personal for kind in row.kinds)
 NAMED_KINDS = frozenset(kind for row in DETECTORS if row.is_named for kind in row.kinds) - {
     PRIVATE_KEY,
@@ -221,11 +224,6 @@ def build_allowlist(settings: Settings) -> Allowlist:
         fingerprints=frozenset(settings.texts("redaction.allow")),
         credits=settings.text("redaction.author_emails") == "allow",
     )
-
-
-def list_kinds() -> frozenset[str]:
-    """Return every kind that a detection may have."""
-    return frozenset(kind for detector in DETECTORS for kind in detector.kinds)
 
 
 def is_personal(kind: str) -> bool:
@@ -314,8 +312,7 @@ def _blank_spans(text: str, spans: Sequence[tuple[int, int]]) -> str:
 def _without_marks(text: str) -> str:
     """Return the text with marks and allow comments blanked: no secret reaches into one."""
     if "[REDACTED:" in text:
-        all_kinds = list_kinds()
-        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in all_kinds else m[0], text)
+        text = MARK.sub(lambda m: BLANK * len(m[0]) if m["kind"] in KINDS else m[0], text)
     if "memtool:" in text:
         for comment in (ALLOW, ALLOW_FILE):
             text = comment.sub(lambda m: BLANK * len(m[0]), text)
@@ -426,7 +423,7 @@ def _search_view(
 ) -> Iterator[tuple[list[tuple[int, int]], int, str]]:
     """Yield the spans of the text, rank and kind of all that is found in a view of it."""
     if view is not None:
-        for start, end, rank, kind in _rank_spans(view.text):
+        for start, end, rank, kind in _rank_spans(view.text, KINDS - ONE_LINE_KINDS):
             yield list(view.origins(start, end)), rank, kind
 
 
@@ -532,7 +529,7 @@ def _parse_kinds(matches: Iterable[Match[str]]) -> frozenset[str]:
 
 
 def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
-    if allowed.fingerprints and compute_fingerprint(secret) in allowed.fingerprints:
+    if compute_fingerprint(secret) in allowed.fingerprints | SAMPLE_KEYS:
         return True
     if kind != "email":
         return False
@@ -546,6 +543,15 @@ def _is_allowed(secret: str, kind: str, allowed: Allowlist) -> bool:
 def compute_fingerprint(secret: str) -> str:
     """Return 16 hex digits that name a secret in the allowlist without showing it."""
     return digest(secret.encode(errors="surrogatepass"))
+
+
+def clean_text(text: str, allowed: Allowlist = NOTHING) -> str:
+    """Return a text with a mark in place of all that is found in it.
+
+    Raises:
+        MemtoolError: the text is too long to be searched.
+    """
+    return redact(text, find(text, allowed))
 
 
 def redact(

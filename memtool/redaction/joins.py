@@ -81,7 +81,9 @@ def _decode(escaped: str) -> str:
 
 _OPERATOR = r"(?:\+{1,2}|\.{1,2}|&|\|\||<>|~|,)"
 CONCATENATION = Pattern(
-    r"(?:(?<=[^\s\"'`,=(\[{:])|(?<=\d ))(?P<quote>\\?[\"'`])(?P<between>"
+    r"(?P<quote>[\\\"'`](?:(?<=[^\s\"'`,=(\[{:][\\\"'`])|(?<=\d [\\\"'`]))"
+    r"(?:(?<=\\)[\"'`]|(?<!\\)))"
+    r"(?P<between>"
     rf"[ \t]{{0,20}}(?P<first>{_OPERATOR})?[ \t]{{0,20}}(?:[\\_]?[ \t]?\r?\n[ \t]{{0,60}})?"
     rf"(?P<second>{_OPERATOR})?[ \t]{{0,20}}[bBrRfFuU@$]{{0,2}}"
     r"|\)?\s{0,20}\.(?:concat|append|plus|add)\("
@@ -89,6 +91,8 @@ CONCATENATION = Pattern(
     r"(?P=quote)(?=[^\s\"'`,)\]}:;]| \d)"
 )
 """Two string literals that make one."""
+LITERALS = Pattern(r"[\"'`][ \t]{0,3}(?:\.{1,2}|\+|&|~|<>|\|\|)\s{0,20}[\"'`]")
+"""Where there may be two: an operator between quotes."""
 _JOINING = Pattern(
     r"(?i:concat\w{0,8}|paste0|strcat|str_c|join)[ \t]{0,2}\([\[(]?[^()\[\]\n]{0,400}\Z"
 )
@@ -125,7 +129,8 @@ LINE_END = Pattern(r"(?<=[^\s|,;:!?)\]}>])(?<![>|][-+])[ \t]{0,2}\r?\n(?=[^\r\n]
 """A line end behind what may be a word, and another line."""
 _WORD = Pattern(r"[^\s|<>(){}\[\]]{1,400}")
 _NAMED = Pattern(r"(?P<name>[A-Za-z_][\w.-]*)(?:[:(\[{]|[ \t]{1,4}=|=[\"'`]?[^\s=,;)\]}\"'`])")
-_PLAIN = Pattern(r"(?:[A-Za-z]?[a-z]*|[A-Z]{1,12})(?:'[a-z]{1,2})?[.,;:!?'\")]*\Z")
+_PLAIN = Pattern(r"[-+*_`'\"($]*(?:[A-Za-z]?[a-z]*|[A-Z]{1,12})(?:'[a-z]{1,2})?[.,;:!?'\")`*_]*\Z")
+"""A plain word with what is around it, or signs alone, such as the dash of a list."""
 _ADDRESSED = Pattern(r"@|\bat\b|arroba")
 GAP = "\n\0\n"
 """In place of lines that a view leaves out: nothing is found across it."""
@@ -276,8 +281,13 @@ def join_unbroken(text: str, starts: Collection[int] = ()) -> JoinedText | None:
     Nothing goes on at one of `starts`.
     """
     cuts: list[Cut] = []
-    for match in LINE_END.finditer(text):
-        start, end = match.start(), match.end()
+    at = text.find("\n")
+    while at >= 0:
+        line_end = LINE_END.search(text, max(0, at - 3), at + 2)
+        at = text.find("\n", at + 1)
+        if line_end is None:
+            continue
+        start, end = line_end.span()
         indent = INDENT.match(text, end)
         end = indent.end() if indent else end
         tail = _WORD.match(text, end)

@@ -14,7 +14,7 @@ from memtool.memory import document
 from memtool.memory.fields import BY_NAME
 from memtool.memory.memory import Memory
 from memtool.redaction import citations
-from memtool.redaction.find import build_allowlist, find, make_marks, mark_text
+from memtool.redaction.find import build_allowlist, clean_text, find, make_marks, mark_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ class Mask:
 
 @lru_cache(MAX_LINES)
 def _mask_line(text: str, allowed: Allowlist) -> str:
-    return mark_text(text, make_marks(text, find(text, allowed)))
+    return clean_text(text, allowed)
 
 
 def mask_memory(memory: Memory, text: str, allowed: Allowlist) -> Memory:

@@ -90,10 +90,23 @@ _STARTS = frozenset(shape.split(" ", maxsplit=1)[0] for shape in _SHAPES)
 _EVERY_NAME = "|".join(dict.fromkeys(row[2] for row in ROWS if row[2]))
 MAX_WORDS = 7
 """Groups that a number is written in at most."""
+MIN_DIGITS, MIN_LONG = 6, 14
+"""Digits of a number, and characters of a word, that are looked at anyway."""
 
 _AS_SHAPE = dict.fromkeys(range(48, 58), "9") | dict.fromkeys(range(65, 91), "A")
 _WORD = Pattern(r"(?<![\w.+/@#$%-])[0-9A-Z][0-9A-Z./+-]{0,21}(?<=[0-9A-Z])(?![\w@%-]|[./:]\d)")
 _SIGNS = Pattern(r"[ .+/-]")
+
+
+NEAR = (
+    Pattern(r"\d(?:[ ()./-]{0,3}\d){5,}"),
+    *(
+        Pattern(rf"{shape.replace('9', '[0-9]').replace('A', '[A-Z]')}(?![A-Z0-9])")
+        for shape in _SHAPES
+        if len(shape) < MIN_LONG and max(map(len, shape.split("A"))) < MIN_DIGITS
+    ),
+)
+"""Where a number of many digits may be, or one of few between letters."""
 
 
 @lru_cache(1)
@@ -135,7 +148,7 @@ def _find_below_names(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
         plain = _SIGNS.sub("", text[start:end])
         rows = _SHAPES.get(text[start:end].translate(_AS_SHAPE), ())
         if len(set(plain)) > 2 and any(
-            names and is_beside(head, 0, 0, names) and _passes(check, text[start:end])
+            names and is_beside(head, 0, 0, names) and is_valid(check, text[start:end])
             for check, names in rows
         ):
             yield "national-id", start, end
@@ -157,15 +170,18 @@ def _is_right(text: str, lower: str, start: int, end: int, rows: list[Check]) ->
     for check, names in rows:
         if names and not is_beside(lower, start, end, names):
             continue
-        if _passes(check, text[start:end]):
+        if is_valid(check, text[start:end]):
             return True
     return False
 
 
-def _passes(check: str, number: str) -> bool:
+def is_valid(check: str, number: str) -> bool:
     """Return whether a number is right, as it is written or without the signs in it."""
     is_right = _find_check(check)
-    return is_right(_SIGNS.sub("", number)) or (check not in _OWN_CHECKS and is_right(number))
+    try:
+        return is_right(_SIGNS.sub("", number)) or (check not in _OWN_CHECKS and is_right(number))
+    except LookupError:  # python-stdnum has a gap in a table, such as a county of China
+        return False
 
 
 MAX_BEFORE = 48

@@ -9,7 +9,7 @@ from memtool import tables
 from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import Pattern, is_sequence
 from memtool.redaction.national_ids import is_luhn
-from memtool.redaction.words import read_list
+from memtool.redaction.rows import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +64,15 @@ def find_emails(text: str, lower: str) -> Iterator[tuple[str, int, int]]:
                 yield "email", local.start("local"), host.end("top")
 
 
+SIGNS = ("@", "\uff20", "%40", "&#64;", "&#x40;", "&commat;")
+"""The sign of an address as people, web pages and machines write it."""
+NEAR = (
+    Pattern(
+        r"\s(?i:at|arroba)\s{1,3}(?=\S{1,60}(?:\.[A-Za-z]|\s?[\[({]|\s(?i:dot|punkt|punto)\b))"
+    ),
+    Pattern(r"[\[({<_-]\s?(?i:at|arroba)(?![a-z0-9])"),
+)
+"""Words that stand for that sign."""
 _SPELLED_SIGNS = (
     " at ",
     "(at",
@@ -78,11 +87,7 @@ _SPELLED_SIGNS = (
     "[@]",
     "(@)",
     "arroba",
-    "\uff20",
-    "%40",
-    "&#64;",
-    "&#x40;",
-    "&commat;",
+    *SIGNS[1:],
 )
 _OPEN, _CLOSE = r"\s{0,2}(?:[\[({<]|_|-)\s?", r"\s?(?:[\])}>]|_|-)\s{0,2}"
 _LABEL = r"[a-z0-9\xe0-\u024f](?:[a-z0-9\xe0-\u024f-]{0,61}[a-z0-9\xe0-\u024f])?"

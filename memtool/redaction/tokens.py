@@ -16,7 +16,7 @@ from memtool.redaction.entropy import (
     is_wordlike,
     restlessness,
 )
-from memtool.redaction.words import read_list
+from memtool.redaction.rows import read_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

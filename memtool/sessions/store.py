@@ -19,7 +19,7 @@ import os
 import stat
 
 from memtool.errors import MemtoolError
-from memtool.redaction.find import NOTHING, Allowlist, build_allowlist, find, redact
+from memtool.redaction.find import NOTHING, Allowlist, build_allowlist, clean_text
 from memtool.sessions import consent, journal
 from memtool.sessions.journal import Writer
 from memtool.sessions.model import (
@@ -514,10 +514,10 @@ def clean_texts(texts: set[str], allowed: Allowlist = NOTHING) -> dict[str, str]
     cleaned_texts: dict[str, str] = {}
     for together in split_batches(sorted(texts), max_size=_MAX_AT_ONCE, size_of=len):
         joined = _BETWEEN.join(together)
-        clean = redact(joined, find(joined, allowed)).split(_BETWEEN)
+        clean = clean_text(joined, allowed).split(_BETWEEN)
         if not joined.count(_BETWEEN) + 1 == len(clean) == len(together):
             # A text contains the separator, or a secret spans it: redact each text by itself.
-            clean = [redact(text, find(text, allowed)) for text in together]
+            clean = [clean_text(text, allowed) for text in together]
         cleaned_texts.update(zip(together, clean, strict=True))
     return cleaned_texts
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from memtool.errors import MemtoolError
 from memtool.memory.trust import SHORT_ID_DIGITS
-from memtool.redaction.find import find, redact
+from memtool.redaction.find import clean_text
 from memtool.store import commit_style, messages
 from memtool.store.config import CONFIG_NAME
 from memtool.store.files import TEMP_PREFIX, locked, remove
@@ -287,7 +287,7 @@ def _read_hook_words(error: MemtoolError) -> list[str]:
         if not line.endswith(_PASSED) and not line.startswith(_DETAILS)
     ]
     text = "\n".join([line for line in lines if line][:MAX_HOOK_LINES])
-    rows = redact(text, find(text)).splitlines()
+    rows = clean_text(text).splitlines()
     return [row if len(row) <= MAX_HOOK_CHARS else f"{row[: MAX_HOOK_CHARS - 1]}…" for row in rows]
 
 

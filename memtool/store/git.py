@@ -570,6 +570,21 @@ class Git:
         except OSError as error:
             raise build_start_error(args[0], error) from None
 
+    def read_lines(self, *args: str) -> Iterator[bytes]:
+        """Yield the lines of an answer that may be long, while git runs, however long that takes.
+
+        Raises:
+            GitError: git failed.
+        """
+        child = self.start(*args)
+        status, error_text = 0, b""
+        try:
+            error_text = yield from child.read_lines()
+        finally:
+            status = child.close()
+        if status:
+            raise self.build_error(args, status, error_text)
+
     def build_error(self, args: Sequence[str], status: int, stderr: bytes) -> MemtoolError:
         """Build the error for a command that failed."""
         if not os.path.isdir(self.directory):

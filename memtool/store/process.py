@@ -15,7 +15,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Generator, Mapping
     from typing import Any
 
 CHUNK_BYTES = 65_536
@@ -186,10 +186,31 @@ class Child:
         """Wait for the end and return the exit status, negative for the signal that killed it."""
         return os.waitstatus_to_exitcode(os.waitpid(self._id, 0)[1])
 
-    def close(self) -> None:
-        """Close the pipes, which ends the program, and wait for it."""
+    def read_lines(self) -> Generator[bytes, None, bytes]:
+        """Yield the lines of its output while it runs, and return its stderr."""
+        _stdin, stdout, stderr = self.pipes
+        poll = select.poll()
+        poll.register(stdout, _READY)
+        poll.register(stderr, _READY)
+        line = error_text = b""
+        number_open = 2
+        while number_open:
+            for fd, _event in poll.poll():
+                data = os.read(fd, CHUNK_BYTES)
+                if not data:
+                    poll.unregister(fd)
+                    number_open -= 1
+                elif fd == stderr:
+                    error_text += data
+                else:
+                    *lines, line = (line + data).split(b"\n")
+                    yield from lines
+        return error_text
+
+    def close(self) -> int:
+        """Close the pipes, which ends the program; wait for it and return its exit status."""
         self._close()
-        self.wait()
+        return self.wait()
 
     def kill(self) -> None:
         """Kill the program."""

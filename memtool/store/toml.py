@@ -1,17 +1,13 @@
 """TOML: read settings files without a heavy library, and edit them while keeping comments.
 
-`read_plain` supports only plain TOML and returns None for anything else; `read` then uses
-`tomllib`, whose import costs one and a half interpreter starts. A property test checks that both
-agree on everything that `read_plain` accepts.
-
-    # a comment
-    [section]  [section.name]  [[section.list]]
-    key = "text"    key = 12    key = 0.5    key = true    key = ["text", "text"]
+What `plain_toml` does not take is read by `tomllib`, whose import costs one and a half interpreter
+starts.
 """
 
 from __future__ import annotations
 
 from memtool.errors import MemtoolError
+from memtool.plain_toml import read_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,99 +41,6 @@ def read(data: bytes, path: str) -> dict[str, Any]:
         raise MemtoolError(
             f"{path} is not TOML: {error}", hint=f"edit {path}", code="config"
         ) from None
-
-
-_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
-_WORDS = {"true": True, "false": False}
-_MAX_DIGITS = 15
-
-
-def read_plain(text: str) -> dict[str, Any] | None:
-    """Parse plain TOML; None if the text has anything that is not plain."""
-    tables: dict[str, Any] = {}
-    table = tables
-    opened: set[str] = set()
-    for row in text.replace("\r\n", "\n").split("\n"):
-        line = row.strip(" \t")
-        if not line or line[0] == "#":
-            if not line.replace("\t", " ").isprintable():
-                return None
-            continue
-        if line[0] == "[":
-            section = _open_table(tables, line, opened)
-            if section is None:
-                return None
-            table = section
-            continue
-        key, equals, value_text = line.partition("=")
-        key = key.rstrip(" \t")
-        value = _parse_value(value_text.lstrip(" \t")) if equals else None
-        if value is None or not _is_bare(key) or key in table:
-            return None
-        table[key] = value
-    return tables
-
-
-def _open_table(tables: dict[str, Any], line: str, opened: set[str]) -> dict[str, Any] | None:
-    """Return the new table for a line in brackets; None leaves the case to tomllib.
-
-    Those cases are a table that is opened again or after a subtable, and tables inside of a list.
-    """
-    is_list = line[:2] == "[["
-    names = (line[2:-2] if is_list else line[1:-1]).split(".")
-    if not line.endswith("]]" if is_list else "]") or not all(map(_is_bare, names)):
-        return None
-    holder: Any = tables
-    for name in names[:-1]:
-        holder = holder.setdefault(name, {})
-        if not isinstance(holder, dict):
-            return None
-    is_again = line in opened
-    opened.add(line)
-    if is_list and (is_again or names[-1] not in holder):
-        holder.setdefault(names[-1], []).append({})
-        return holder[names[-1]][-1]  # type: ignore[no-any-return]
-    table = holder.setdefault(names[-1], {})
-    return None if is_list or is_again or table != {} else table
-
-
-def _is_bare(name: str) -> bool:
-    return bool(name) and _BARE.issuperset(name)
-
-
-def _parse_value(text: str) -> str | int | float | bool | list[str] | None:
-    if text in _WORDS:
-        return _WORDS[text]
-    if text[:1] == "[" and text[-1:] == "]":
-        return _parse_texts(text[1:-1].strip(" \t"))
-    return _parse_text(text) if text[:1] == '"' else _parse_number(text)
-
-
-def _parse_texts(inner: str) -> list[str] | None:
-    """Parse the texts of a list; None for a text with a comma, which is not plain."""
-    texts = []
-    for part in inner.split(",") if inner else ():
-        text = _parse_text(part.strip(" \t"))
-        if text is None:
-            return None
-        texts.append(text)
-    return texts
-
-
-def _parse_text(text: str) -> str | None:
-    inner = text[1:-1]
-    is_whole = len(text) > 1 and text[0] == text[-1] == '"'
-    return inner if is_whole and inner.isprintable() and not {'"', "\\"} & {*inner} else None
-
-
-def _parse_number(text: str) -> int | float | None:
-    whole, point, part = text.removeprefix("-").partition(".")
-    digits = whole + part
-    if not (whole and digits.isascii() and digits.isdigit() and len(digits) <= _MAX_DIGITS):
-        return None
-    if (len(whole) > 1 and whole[0] == "0") or bool(point) != bool(part):
-        return None
-    return float(text) if point else int(text)
 
 
 def set_key(

@@ -291,12 +291,10 @@ class Tree:
 
     def list_titles(self, ids: Sequence[str]) -> str:
         """Return a line `id  title` for each memory, to end a message; many are only counted."""
-        from memtool.redaction.find import find, redact  # only refusals list titles
+        from memtool.redaction.find import clean_text  # only refusals list titles
 
         titles = [self[id_].memory.title for id_ in ids[:MAX_SUGGESTIONS]]
-        lines = [
-            f"{id_}  {redact(title, find(title))}" for id_, title in zip(ids, titles, strict=False)
-        ]
+        lines = [f"{id_}  {clean_text(title)}" for id_, title in zip(ids, titles, strict=False)]
         if len(ids) > MAX_SUGGESTIONS:
             lines.append(f"and {len(ids) - MAX_SUGGESTIONS:,} more")
         return "".join(f"\n  {line}" for line in lines)

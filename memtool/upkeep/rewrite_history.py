@@ -169,8 +169,8 @@ def find_leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
 
 def _find_secrets(git: Git, directory: str, allowed: Allowlist) -> Iterator[tuple[str, str]]:
     """Yield kind and text of each secret in all versions of a directory's files."""
-    for batch in sources.list_history_blobs(git, directory):
-        for data in git.blobs([oid for oid, _path, _size in batch], sources.MAX_SEARCHED_BYTES):
+    for _commits, blobs in sources.list_history(git, directory):
+        for data in git.blobs([oid for oid, _path in blobs], sources.MAX_SEARCHED_BYTES):
             text = data.decode(errors="surrogateescape")
             for detection in redaction.find(text, allowed):
                 yield detection.kind, text[detection.start : detection.end]

@@ -241,6 +241,6 @@ def test_batches_find_what_one_pass_finds(sandbox: Sandbox, monkeypatch) -> None
         sandbox.memory(f"dec-{number:03}", f"Number {number}: {KEY if number % 3 == 0 else ''}.\n")
         sandbox.commit()
     whole = check(sandbox.context(), history=True)
-    monkeypatch.setattr(sources, "MAX_BATCH_BLOBS", 2)
+    monkeypatch.setattr(sources, "MAX_BATCH_OBJECTS", 2)
     assert check(sandbox.context(), history=True) == whole
     assert (whole.checked, len(whole.problems)) == (7, 3)

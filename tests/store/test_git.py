@@ -261,3 +261,14 @@ def test_where_a_revision_is_missing_the_branch_here_is_named(sandbox: Sandbox) 
     with pytest.raises(MemtoolError, match='no revision "main"') as refused:
         git.resolve("main")
     assert refused.value.hint == "git log --oneline --all"
+
+
+def test_a_long_answer_comes_line_by_line_and_a_failure_is_told(sandbox: Sandbox) -> None:
+    """Lines come while git runs, whole ones only, and what fails is an error as of any verb."""
+    sandbox.write("a.txt", "a\n")
+    sandbox.commit("first")
+    git = Git(str(sandbox.path), sandbox.env)
+    assert list(git.read_lines("log", "--format=%s")) == [b"first"]
+    next(git.read_lines("rev-list", "--all"))  # who asks for no more ends git
+    with pytest.raises(GitError, match="git rev-list failed"):
+        list(git.read_lines("rev-list", "no-such-revision"))

@@ -10,7 +10,7 @@ from memtool.authoring import draft
 from memtool.commands.show import show
 from memtool.errors import MemtoolError
 from memtool.memory.fields import TYPES
-from memtool.redaction.find import build_allowlist, find, redact
+from memtool.redaction.find import build_allowlist, clean_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -183,4 +183,4 @@ def _patch(context: Context, commit: str) -> str:
         commit,
     )
     text = answer.decode(errors="replace")[:MAX_PATCH]
-    return redact(text, find(text, build_allowlist(context.settings)))
+    return clean_text(text, build_allowlist(context.settings))
