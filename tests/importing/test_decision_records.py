@@ -34,6 +34,7 @@ def read(tmp_path):
         ("# [ADR-3] Use S3", "Use S3"),
         ("# ADR: Use S3", "Use S3"),
         ("# 0003. Use S3", "Use S3"),
+        ("# n. Use S3", "Use S3"),
         ("# 3 tiers for S3", "3 tiers for S3"),
         ("# 1.5 is enough", "1.5 is enough"),
         ("Use S3\n======", "Use S3"),
