@@ -56,8 +56,9 @@ _PREFIX = ".memtool-"
 class InitResult(Value):
     """The memory directory, and the files that were created or changed for it.
 
-    `offers` are commands that would set up what was found here. `plan` has a line for each of
-    these, and `lines` say what was set up; `adopts` whether it is, or in a dry run would be.
+    `plan` has a row for each thing that can be set up here: its `name`, `what` it is, and the
+    `command` for it alone. `offers` are the commands of what is not set up, and `lines` say what
+    is.
     """
 
     json_fields = "directory written commit dry_run offers plan lines"
@@ -67,7 +68,7 @@ class InitResult(Value):
     commit: str | None
     dry_run: bool = False
     offers: tuple[str, ...] = ()
-    plan: tuple[str, ...] = ()
+    plan: tuple[dict[str, str], ...] = ()
     lines: tuple[str, ...] = ()
 
 

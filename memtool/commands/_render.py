@@ -171,7 +171,8 @@ def _describe_together(answer: ChangedMemories, layout: Layout) -> Iterator[str]
     for change in answer.memories:
         old, new = change.changes.get("status", ("", ""))
         does = _name_change(change.changes) if change.changes else "Already so:"
-        detail = f"{old or '-'} -> {new}" if answer.dry_run and new else ""
+        arrow = f"{old} -> {new}" if old else f"-> {new}"
+        detail = arrow if answer.dry_run and new else ""
         group = groups.setdefault("Would change" if answer.dry_run and change.changes else does, [])
         group.append((change.id, detail))
     for does, rows in groups.items():

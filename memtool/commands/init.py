@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from memtool.authoring import adoption, tree
+from memtool.authoring import adoption, tree, write
 from memtool.authoring.adoption import Adopted, Offer
 from memtool.authoring.tree import InitResult
 from memtool.commands import _features
 from memtool.commands._layout import Layout, shorten_commit
 from memtool.search import readiness
-from memtool.store import fetched, files
+from memtool.store import commit_style, fetched, files
 from memtool.store.context import Context
 from memtool.store.progress import can_prompt, confirm
 
@@ -50,12 +50,12 @@ def init(
     is_asked = bool(yes or only)
     has_history = bool(offers and context.repository.git.head())
     asks = has_history and bool(possible) and not (is_asked or dry_run) and can_prompt()
+    plan = _build_plan(offers) if has_history else ()
     if asks:
-        is_asked = confirm("\n".join([*_format_plan(offers), f"{QUESTION} [y/N] "]))
+        is_asked = confirm("\n".join([*_format_plan(plan), f"{QUESTION} [y/N] "]))
     chosen = possible if is_asked else []
     dirty = adoption.list_dirty(context) if chosen else frozenset()
     initialized = tree.begin(context, directory, commit=commit and not chosen, dry_run=dry_run)
-    plan = tuple(_format_plan(offers)) if has_history else ()
     waiting = [offer.command for offer in offers if offer not in chosen or dry_run]
     initialized = initialized.replace(offers=tuple(waiting), plan=() if asks else plan)
     if not chosen or dry_run:
@@ -69,8 +69,10 @@ def init(
         context.notes.append(
             "files that had uncommitted changes are left for you to commit: git status"
         )
-    done = adoption.commit_adoption(context, paths, adopted.lines)
-    readiness.leave_index(Context(context.repository, context.caller.env, context.caller.cwd))
+    later = Context(context.repository, context.caller.env, context.caller.cwd)
+    done = adoption.commit_adoption(later, paths, adopted.lines)
+    context.notes += [note for note in later.notes if note not in context.notes]
+    readiness.leave_index(later)
     return initialized.replace(commit=done, lines=adopted.lines, plan=())
 
 
@@ -78,11 +80,19 @@ QUESTION = "set all of this up, in one commit?"
 MAX_NAME_WIDTH = 40
 
 
-def _format_plan(offers: Sequence[Offer]) -> list[str]:
+def _build_plan(offers: Sequence[Offer]) -> tuple[dict[str, str], ...]:
+    return tuple(
+        {"name": offer.name, "what": offer.what, "command": offer.command}
+        for offer in offers
+        if offer.apply is not None
+    )
+
+
+def _format_plan(plan: Sequence[Mapping[str, str]]) -> list[str]:
     """Return a line for each thing that can be set up, with its name for --only."""
-    rows = [(offer.name, offer.what) for offer in offers if offer.apply is not None]
-    width = min(max((len(name) for name, _what in rows), default=0), MAX_NAME_WIDTH)
-    return ["found here:", *(f"  {name:{width}}  {what}" for name, what in rows)] if rows else []
+    width = min(max((len(row["name"]) for row in plan), default=0), MAX_NAME_WIDTH)
+    rows = [f"  {row['name']:{width}}  {row['what']}" for row in plan]
+    return ["found here:", *rows] if rows else []
 
 
 FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
@@ -91,6 +101,7 @@ FORMATTER_IGNORES = (".prettierignore", ".markdownlintignore", ".remarkignore")
 
 def _find_offers(context: Context) -> Iterator[Offer]:
     """Yield what features offer, what formatters need, and the trusted branch of a fork."""
+    yield from _offer_subject(context)
     yield from _features.list_offers(context)
     for name in FORMATTER_IGNORES:
         data = context.project.read_file(name)
@@ -103,6 +114,24 @@ def _find_offers(context: Context) -> Iterator[Offer]:
     proposed = fetched.find_upstream_branch(context.repository)
     if proposed and not context.project.trust_settings.text("trust.ref"):
         yield Offer("trust.ref", proposed, f"memtool config trust.ref {proposed}")
+
+
+SUBJECT_KEY = "commit.subject"
+
+
+def _offer_subject(context: Context) -> Iterator[Offer]:
+    """Yield the subject of commits that fits the history, unless the user has set one."""
+    subject = commit_style.suggest_subject(context.repository)
+    if subject and context.settings.text(SUBJECT_KEY) == commit_style.DEFAULT_SUBJECT:
+        command = f"memtool config {SUBJECT_KEY} {shlex.quote(subject)}"
+        what = f"commits of memtool read {subject!r}, as yours do"
+        yield Offer(SUBJECT_KEY, what, command, partial(_set_subject, subject))
+
+
+def _set_subject(subject: str, context: Context) -> Adopted:
+    path = context.project.config_path
+    write.set_option(context, SUBJECT_KEY, subject, commit=False, dry_run=False)
+    return Adopted((path,), (f"{SUBJECT_KEY}: {subject}",))
 
 
 def _ignore(name: str, context: Context) -> Adopted:
@@ -124,7 +153,7 @@ def _is_ignored(directory: str, data: bytes) -> bool:
 
 def render(initialized: InitResult, _layout: Layout) -> str:
     """Return a line per file, what was set up or can be, and the next commands."""
-    plan = list(initialized.plan)
+    plan = _format_plan(initialized.plan)
     if initialized.dry_run:
         return "\n".join([*(f"would write {path}" for path in initialized.written), *plan])
     rows = [f"wrote {path}" for path in initialized.written]

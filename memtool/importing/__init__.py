@@ -9,9 +9,9 @@ class Source(Value):
     """A format that can be imported.
 
     `drafts` names a function of a module here, from a path and an `originals.ImportRequest` to
-    records and problems. Of a store, whose entries a tool wrote, only relations to memories that
-    exist are kept, and entries that repeat another are left out. `--map` is for those that
-    `takes_map`. `default_status` is the one of `base.Target`.
+    records and problems. Of a store, whose entries a tool wrote, those that repeat another are left
+    out. `--map` is for those that `takes_map`. `default_status` is the one of `base.Target`. Lines
+    that memtool may have exported keep relations to memories elsewhere (`keeps_unknown`).
     """
 
     name: str
@@ -19,6 +19,7 @@ class Source(Value):
     description: str
     is_store: bool = False
     takes_map: bool = False
+    keeps_unknown: bool = False
     needs_path: bool = True
     default_status: str = ""
 
@@ -27,12 +28,12 @@ _ROWS = (
     Source(
         "adr",
         "decision_records.adr_drafts",
-        "a directory of decision records such as 0001-keep-records.md",
+        "files or folders of decision records, RFCs and proposals",
         default_status="by-age",
     ),
     Source(
         "pep",
-        "decision_records.pep_drafts",
+        "peps.pep_drafts",
         "a directory of files that begin with PEP:, Title: and Status:",
         default_status="by-age",
     ),
@@ -52,6 +53,7 @@ _ROWS = (
         "jsonl.drafts",
         "a file with one JSON object a line, plain or .gz, or - for stdin",
         takes_map=True,
+        keeps_unknown=True,
     ),
     Source(
         "json",

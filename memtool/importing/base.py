@@ -49,9 +49,9 @@ class Target(Value):
     """The destination and options of an import.
 
     `tool` names the importer; `overrides` replace keys of records. A record with a secret that is
-    not `allowed` is refused, or with `redacts` imported without it. From a store, only relations to
-    existing memories are kept, and of entries more similar than `threshold` only one is imported;
-    records written by people are left to the gate.
+    not `allowed` is refused, or with `redacts` imported without it. From a store, of entries more
+    similar than `threshold` only one is imported; records written by people are left to the gate.
+    Relations to records that are neither imported nor here are kept if it `keeps_unknown`.
 
     `default_status` is for records that have none: a status, or BY_AGE, which is confirmed once the
     trusted branch has the record for SETTLED_DAYS. `trusted_ref` is the setting of this name.
@@ -65,6 +65,7 @@ class Target(Value):
     allowed: Allowlist = NOTHING
     redacts: bool = False
     is_store: bool = False
+    keeps_unknown: bool = False
     threshold: float = 1
     default_status: str = ""
     trusted_ref: str = ""
@@ -543,7 +544,7 @@ def _resolve_links(
     ids = _map_names(drafts)
     older = _resolve_supersedes(drafts, ids, target.tree, warnings)
     links: dict[str, Fields] = {}
-    existing_ids = {*ids.values(), *target.tree.ids} if target.is_store else None
+    existing_ids = None if target.keeps_unknown else {*ids.values(), *target.tree.ids}
     for draft in drafts:
         relations: Fields = {}
         if "supersedes" in draft.fields or older[draft.id]:

@@ -19,7 +19,6 @@ from memtool.importing import (
     record_text,
 )
 from memtool.importing.originals import ForeignRecord, ImportRequest
-from memtool.importing.peps import pep_drafts
 from memtool.importing.record_files import RecordFile, RecordName
 from memtool.importing.record_text import RecordFacts
 from memtool.importing.record_words import Edge, Target
@@ -27,8 +26,6 @@ from memtool.memory import ids, timestamps
 from memtool.memory.memory import Fields, FieldValue
 from memtool.memory.schema import Problem
 from memtool.value import Value
-
-__all__ = ["adr_drafts", "pep_drafts"]
 
 _KINDS = frozenset({"", "adr", "dr", "decision", "record"})
 """Words before a number that mean a record of the same folder, whatever those are called."""
@@ -296,11 +293,31 @@ def _find_targets(target: Target, draft: Draft, names: Mapping[str, list[Draft]]
         own = names.get(local) or names.get(f"/{base}")
         if own:
             return own
-        number = record_files.parse_name(base).number
-        return _find_numbered(number, draft, names) if number else []
+        return _find_renamed(record_files.parse_name(base), draft, names)
     if target.kind in draft.kinds:
         return _find_numbered(target.number, draft, names)
     return []
+
+
+def _find_renamed(name: RecordName, draft: Draft, names: Mapping[str, list[Draft]]) -> list[Draft]:
+    """Return the records that a name meant which no file has any more.
+
+    That is the other record with its words, or else the one with its number.
+    """
+    words = _split_words(name)
+    same_words = {
+        target.record.key: target
+        for targets in names.values()
+        for target in targets
+        if words and target is not draft and words == _split_words(target.name)
+    }
+    if len(same_words) == 1:
+        return list(same_words.values())
+    return _find_numbered(name.number, draft, names) if name.number else []
+
+
+def _split_words(name: RecordName) -> set[str]:
+    return set(re.findall(r"[^\W_]+", name.words.lower()))
 
 
 def _find_numbered(number: str, draft: Draft, names: Mapping[str, list[Draft]]) -> list[Draft]:

@@ -58,6 +58,7 @@ def plan_source(
         allowed=build_allowlist(settings),
         redacts=options.redacts,
         is_store=source.is_store,
+        keeps_unknown=source.keeps_unknown,
         threshold=settings.number(THRESHOLD_KEY),
         default_status=options.default_status or source.default_status,
         trusted_ref=context.project.trust_settings.text("trust.ref"),

@@ -13,8 +13,8 @@ MAX_NAMES = 5_000
 """How many files of a folder are looked at to guess its kind."""
 
 
-_ANY_NOTE = r".*\.md"
-"""A pattern of names that says nothing without the folder."""
+_ANY_NOTE = "a.md"
+"""A name that fits a pattern which says nothing without its folder."""
 
 
 SKIPPED_FOLDERS = frozenset(
@@ -113,7 +113,7 @@ def guess_source(path: str, top: str) -> str:
         return max(around, key=lambda store: len(store.path)).source if around else ""
     own = [below for below in names if "/" not in below] if is_folder else [os.path.basename(path)]
     for place in _PLACES:
-        if place.name.pattern != _ANY_NOTE and any(map(place.name.fullmatch, own)):
+        if not place.name.fullmatch(_ANY_NOTE) and any(map(place.name.fullmatch, own)):
             return place.source
     return ""
 

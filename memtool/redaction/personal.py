@@ -229,6 +229,8 @@ def is_harmless_address(local: str, host: str, top: str) -> bool:
     if host.startswith(_LIST_HOSTS) or host in ("googlegroups.com", "groups.io"):
         return True
     plain = local.split("+", maxsplit=1)[0]
+    if len(plain) == len(host.split(".")[-2]) == 1:  # as a@b.com
+        return True
     if plain in ROLES or plain in SECOND_ADDRESS:
         return True
     parts = _SIGNS.split(plain)

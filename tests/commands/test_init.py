@@ -207,6 +207,7 @@ def test_a_repository_with_a_history_is_shown_its_plan(adopting: Sandbox) -> Non
     """Stores with their counts, hooks and agents, by the names that --only takes; none of tests."""
     done = adopting.run("init", "--dry-run")
     plan = done.stdout.partition("found here:\n")[2].splitlines()
+    assert len(adopting.json("init", "--dry-run")["plan"]) == len(plan)
     assert [row.split()[0] for row in plan] == [
         "AGENTS.md",
         "docs/adr",
@@ -258,6 +259,18 @@ def test_the_users_own_changes_are_left_to_them(adopting: Sandbox) -> None:
     assert "left for you to commit" in done.stderr
     assert adopting.git("status", "--porcelain") == " M .prettierignore\n"
     assert (adopting.path / ".prettierignore").read_text() == "dist\nmine\n.memory/\n"
+
+
+def test_commits_fit_the_history(adopting: Sandbox) -> None:
+    """A team with conventional commits gets them from the first commit of memtool on."""
+    for number in range(12):
+        adopting.write("a.txt", f"{number}\n")
+        adopting.commit(f"feat(api): step {number}")
+    names = [row["name"] for row in adopting.json("init", "--dry-run")["plan"]]
+    assert "commit.subject" in names
+    adopting.run("init", "--yes")
+    assert adopting.git("log", "-1", "--format=%s").strip() == "docs(memory): begin"
+    assert "commit.subject" not in [row["name"] for row in adopting.json("init")["plan"]]
 
 
 def test_what_cannot_be_set_up_is_told_and_the_others_are(adopting: Sandbox) -> None:

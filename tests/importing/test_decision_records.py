@@ -34,6 +34,7 @@ def read(tmp_path):
         ("# [ADR-3] Use S3", "Use S3"),
         ("# ADR: Use S3", "Use S3"),
         ("# 0003. Use S3", "Use S3"),
+        ("# n. Use S3", "Use S3"),
         ("# 3 tiers for S3", "3 tiers for S3"),
         ("# 1.5 is enough", "1.5 is enough"),
         ("Use S3\n======", "Use S3"),
@@ -628,3 +629,29 @@ def test_a_readme_with_a_status_is_the_record_of_its_folder(folder):
         "adr-fast-pods": "Fast pods"
     }
     assert len(problems) == 2
+
+
+def test_a_link_to_a_renumbered_record_means_its_words(sandbox):
+    """The number of a file that is gone says nothing if another record has it now."""
+    text = "# {}. {}\n\n## Status\n\n{}\n\n## Decision\n\nSo.\n"
+    sandbox.write(
+        "adr/0014-papers.md", text.format(14, "Papers", "Superseded by [16](0016-papers-again.md)")
+    )
+    sandbox.write("adr/0016-uploads.md", text.format(16, "Uploads", "Accepted"))
+    sandbox.write("adr/0025-papers-again.md", text.format(25, "Papers again", "Accepted"))
+    rows = sandbox.json("import", "adr", "adr", "--dry-run")["memories"]
+    assert [row["supersedes"] for row in rows] == [[], [], ["adr-0014-papers"]]
+
+
+def test_a_relation_to_a_refused_record_is_left_out(sandbox):
+    """The name of a file is no id of a memory, so nothing dangles in the tree."""
+    text = "# {}. T{}\n\n## Status\n\n{}\n\n## Decision\n\n{}\n"
+    card = "4111 1111 1111 1111"
+    sandbox.write("adr/0001-a.md", text.format(1, 1, "Accepted", f"Pay with the card {card}."))
+    sandbox.write("adr/0002-b.md", text.format(2, 2, "Accepted\n\nAmends [1](0001-a.md)", "Do so."))
+    answer = sandbox.json("import", "adr", "adr", "--dry-run")
+    assert [row["related_to"] for row in answer["memories"]] == [[]]
+    assert sorted(problem["code"] for problem in answer["problems"]) == [
+        "dangling",
+        "personal-data",
+    ]
