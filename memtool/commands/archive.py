@@ -71,8 +71,7 @@ def confirm(
     Args:
         id: memories by id or words; with a filter such as is:candidate, all are one query
         still_holds: confirm it although memtool drift reports it as broken
-        accept_files: an imported decision also governs the files that its text names: those that
-            memtool show lists as probable
+        accept_files: also write into files those that are shown as probable
     """
     dry_run = options.get("dry_run", False)
     selection = select_memories(context, id, "confirm", dry_run=dry_run)

@@ -76,7 +76,7 @@ def check(
         staged: check what is staged
         range: check the commits A..B, or A...B
         history: look for secrets in every commit
-        format: text, or markdown for a comment, github for annotations, sarif for code scanning
+        format: text, markdown, github (annotations) or sarif (code scanning)
         from_: check nothing, and format the answer of --json in this file
     """
     sources = (staged, bool(range), history, bool(from_))

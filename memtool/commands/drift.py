@@ -164,7 +164,8 @@ def render(report: DriftReport, layout: Layout) -> str:
     levels = {level: getattr(report, level) for level in (BROKEN, CHANGED, TOUCHED, UNKNOWN)}
     counts = [f"{count:,} {level}" for level, count in levels.items() if count]
     naming = format_count(report.checked, "memory names", "memories name")
-    rows.append(f"{naming} code: {', '.join(counts) or 'none has changed'}")
+    state = f"{naming} code: {', '.join(counts) or 'none has changed'}"
+    rows.append(state if report.checked else "no memory names code")
     if report.from_files:
         rows.append(
             "1 of them names only the file that it comes from."

@@ -267,9 +267,8 @@ def import_(
         set: a key of every memory; may be repeated
         project: with claude-mem, instead of this repository
         default_status: for records without one, instead of their age
-        suggest_files: files that decisions name: on shows them as probable, accept writes them
-            into files, off writes that there are none
-        redact: replace secrets and personal data by [REDACTED:kind]
+        suggest_files: accept writes those that texts name, off none
+        redact: put [REDACTED:kind] for secrets
         commit: commit all of them, in one commit
         dry_run: show what each record becomes, write nothing
         all: show every record and problem

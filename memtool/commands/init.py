@@ -166,9 +166,9 @@ def render(initialized: InitResult, _layout: Layout) -> str:
             f"committed as {short}; git revert {short} takes it back, and memtool uninstall --all "
             "what is not in the tree"
         )
+    planned = {row["command"] for row in initialized.plan}
     if plan:
         rows += [*plan, "next: memtool init --yes, or memtool init --only NAME"]
-    else:
-        rows += [f"next: {command}" for command in initialized.offers]
-    is_new = initialized.written and not (plan or initialized.lines)
+    rows += [f"next: {command}" for command in initialized.offers if command not in planned]
+    is_new = initialized.written and not initialized.lines
     return "\n".join([*rows, *(['next: memtool new decision "TITLE"'] if is_new else [])])

@@ -143,7 +143,7 @@ def review(
 
     Args:
         range: A..B, or A for A..HEAD: changes since B left A; without it, since the default branch
-        format: text, or markdown for a comment, github for annotations, sarif for code scanning
+        format: text, markdown, github (annotations) or sarif (code scanning)
         from_: review nothing, and format the answer of --json in this file
     """
     if from_ and range:

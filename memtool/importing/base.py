@@ -697,7 +697,8 @@ def _find_difference(
         return None
     if _is_same_file(draft, last, target):
         return _find_status_change(draft, memory, existing) if last is existing else None
-    if len(heads) == 1 and head.id == last.id and not draft.is_exact:
+    is_imported = not _find_origins(memory).isdisjoint(_find_origins(last))
+    if len(heads) == 1 and head.id == last.id and is_imported and not draft.is_exact:
         return _build_successor(draft, memory, existing, head, target)
     return draft.problem(
         "changed",
@@ -708,7 +709,12 @@ def _find_difference(
 
 
 def _find_origins(memory: Memory) -> set[str]:
-    return {originals.strip_version(source) for source in memory.items("source")}
+    """Return the files and records of other tools that a memory cites, without their version."""
+    return {
+        originals.strip_version(source)
+        for source in memory.items("source")
+        if source.startswith(("file:", "tool:import-"))
+    }
 
 
 def _is_import_of(memory: Memory, version: Memory) -> bool:

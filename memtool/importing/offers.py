@@ -54,8 +54,9 @@ def _list_ids(context: Context) -> Collection[str]:
 
 def find_changes(context: Context) -> Iterator[Change]:
     """Yield the imported stores that would add or change memories if they were imported again."""
-    ids = _list_ids(context)
-    for store in find_stores(context):
+    stores_here = find_stores(context)
+    ids = _list_ids(context) if stores_here else ()
+    for store in stores_here:
         path = os.path.join(context.repository.top, store.path)
         try:
             items = list(run.read_records(context, store.source, path))

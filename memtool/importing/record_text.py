@@ -561,9 +561,9 @@ def _parse_status_line(line: str, text: str, *, is_first: bool) -> tuple[RecordF
         ), only
     if state is None:
         return (RecordFacts(edges=edges) if edges else None), False
-    rest = text[text.find(state.words) + len(state.words) :]
+    remark = text[text.find(state.words) + len(state.words) :]
     is_short = len(text.split()) <= _WORD_COUNT
-    if not is_first and not (is_short and _REMARK.match(rest)):
+    if not is_first and not (is_short and _REMARK.match(remark)):
         return (RecordFacts(edges=edges) if edges else None), False
     facts = _parse_state(text, "Status")
     is_whole = bool(facts.edges) and all(e.relation != "related_to" for e in facts.edges)

@@ -147,13 +147,13 @@ def build_message(
         MemtoolError: a trailer names the author, and git knows none.
     """
     settings, author = context.settings, ""
-    more = settings.texts(commit_style.TRAILERS_KEY)
-    if more:
+    own_trailers = settings.texts(commit_style.TRAILERS_KEY)
+    if own_trailers:
         ident = context.repository.git.line("var", "GIT_AUTHOR_IDENT")
         author = ident.rpartition(">")[0] + ">"  # the time follows
     subject = commit_style.format_subject(settings.text(commit_style.SUBJECT_KEY), summary)
     return messages.compose(
-        subject, {**trailers, **commit_style.format_trailers(more, author)}, body
+        subject, {**trailers, **commit_style.format_trailers(own_trailers, author)}, body
     )
 
 

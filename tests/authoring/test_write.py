@@ -576,6 +576,10 @@ ONCE: dict[str, Run] = {
 }
 
 
+SUMMARIES = ("add ", "archive ", "pin ", "settle ", "supersede ")
+"""What the summary of a commit begins with, whose title is searched again."""
+
+
 @pytest.mark.parametrize("name", ONCE)
 def test_a_memory_is_serialised_and_searched_once(
     filled: Sandbox, monkeypatch: pytest.MonkeyPatch, name: str
@@ -586,7 +590,8 @@ def test_a_memory_is_serialised_and_searched_once(
     find, serialise = detectors.find, document.write
 
     def search(text: str, *args: object) -> object:
-        searched.append(text)
+        if not text.startswith(SUMMARIES):
+            searched.append(text)
         return find(text, *args)  # type: ignore[arg-type]
 
     def write_out(memory: Memory) -> bytes:

@@ -148,8 +148,8 @@ def test_a_memory_of_the_trusted_branch_is_pointed_to(sandbox: Sandbox) -> None:
 @pytest.mark.parametrize(
     ("line", "message", "hint"),
     [
-        ("import docs/adr", "the kind of records comes first", "memtool import adr docs/adr"),
-        ("import odd", "the kind of records comes first", "memtool import KIND odd"),
+        ("import docs/odd", "it is not clear what the records in", "memtool import adr docs/odd"),
+        ("import odd", "is neither a path here nor a kind", "memtool import adr PATH"),
         ("inject how long", "takes its text with --prompt", 'memtool inject --prompt "how long"'),
         ("inject '$HOME'", "takes its text with --prompt", "memtool inject --prompt '$HOME'"),
         ("promote f-none", "no lesson begins with f-none", "memtool promote --list"),
@@ -162,7 +162,7 @@ def test_a_misread_argument_is_answered_with_the_right_call(
 ) -> None:
     """What was left out is named, and the hint is the call with it."""
     sandbox.memory("dec-a")
-    sandbox.write("docs/adr/0001-keep-records.md", "# Keep records\n")
+    sandbox.write("docs/odd/keep.md", "# Keep records\n")
     sandbox.commit()
     for branch in ("holds20", "mails"):
         sandbox.git("branch", branch)

@@ -188,9 +188,9 @@ def test_big_memory_is_shown_by_its_first_paragraph(project: Sandbox) -> None:
 
 
 def test_what_does_not_fit_makes_room_for_the_next(project: Sandbox) -> None:
-    """A memory whose first paragraph is too long is left out, and the next one is tried."""
+    """A memory whose statement is too long is left out, and the next one is tried."""
     project.memory("dec-aaa", "Redis sessions here. " * 3_000 + "\n", title="Redis sessions")
-    block = inject(project.context(), prompt="redis sessions", explain=True)
+    block = inject(project.context(), prompt="redis sessions", explain=True, budget=200)
     assert ids(block) == ["dec-pinned", "dec-redis"]
     reasons = {verdict.id: verdict.reason for verdict in block.explain or ()}
     assert reasons["dec-aaa"].startswith("over budget")

@@ -110,6 +110,6 @@ def test_the_budget_holds(project: Sandbox) -> None:
     """A named memory that does not fit is left out, and the reason is given."""
     project.memory("adr-013-fraud-proofs", "Fraud proofs are gossiped. " * 200, title="Fraud")
     project.commit()
-    block = inject(project.context(), prompt=PROMPT, budget=300, explain=True)
+    block = inject(project.context(), prompt=PROMPT, budget=150, explain=True)
     assert "adr-013-fraud-proofs" not in ids(block)
     assert why(block)["adr-013-fraud-proofs"].startswith("named in the prompt; over budget")

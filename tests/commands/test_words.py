@@ -18,8 +18,8 @@ def test_a_number_agrees_with_its_noun(count: int, text: str):
 
 def test_one_memory_is_no_memories(sandbox: Sandbox):
     """Reports of a store of one memory count it as one."""
-    sandbox.memory("dec-one", "It is so.\n", source=("file:docs/one.md",))
-    sandbox.write("docs/one.md", "It is so.\n")
+    sandbox.memory("dec-one", "It is so.\n", source=("file:one.py",))
+    sandbox.write("one.py", "It is so.\n")
     sandbox.commit()
     for verb in ("status", "verify", "stats", "doctor"):
         done = sandbox.run(verb)

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from store.small_disk import ALONE, needs_small_disk
@@ -413,10 +413,10 @@ def full_after(patch: pytest.MonkeyPatch, path: str) -> None:
     """Let the disk be full when a file is replaced that is called so."""
     real = files.replace
 
-    def replace(root: str, name: str, data: bytes, *, expected: bytes | None) -> None:
+    def replace(root: str, name: str, data: bytes, **options: Any) -> None:
         if name.endswith(path):
             raise MemtoolError(f"{name} cannot be written: full; nothing was changed", code="disk")
-        real(root, name, data, expected=expected)
+        real(root, name, data, **options)
 
     patch.setattr(files, "replace", replace)
 
