@@ -17,6 +17,8 @@ import pytest
 import yaml
 from conftest import Sandbox
 
+pytestmark = pytest.mark.slow  # each test starts a dozen processes
+
 ROOT = Path(__file__).parent.parent
 CI = ROOT / "templates/ci"
 WORKFLOWS = sorted(path.name for path in CI.glob("*.yml"))

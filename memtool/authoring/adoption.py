@@ -48,10 +48,12 @@ def choose_offers(offers: Sequence[Offer], names: Sequence[str]) -> list[Offer]:
     """Return the offers that can be set up and have one of the names; all for no names.
 
     Raises:
-        MemtoolError: a name is none of an offer.
+        MemtoolError: a name is none of an offer, or all are empty.
     """
     possible = [offer for offer in offers if offer.apply is not None]
     wanted = [name.strip() for text in names for name in text.split(",") if name.strip()]
+    if names and not wanted:
+        raise MemtoolError("--only needs a name of the plan", hint="memtool init --dry-run")
     for name in wanted:
         if name not in {offer.name for offer in possible}:
             names_here = ", ".join(offer.name for offer in possible)

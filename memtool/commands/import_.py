@@ -159,12 +159,17 @@ def _describe_origin(row: Mapping[str, Any], shorten: Callable[[str], str]) -> s
         row["category"] or row["type"],
         f"status: {row['status_from']}" if row["status_from"] else "",
         f"date: {row['date_from']}" if row["date_from"] else "",
-        f"replaces {', '.join(replaced)}" if replaced else "",
+        f"{_name_replacing(row['status'])} {', '.join(replaced)}" if replaced else "",
         f"related to {first_few(related, MAX_SHOWN_NAMES)}" if related else "",
         f"files: {first_few(row['files'], MAX_SHOWN_NAMES)}" if row["files"] else "",
         f"probably: {first_few(suggested, MAX_SHOWN_NAMES)}" if suggested else "",
     ]
     return "; ".join(filter(None, parts))
+
+
+def _name_replacing(status: str) -> str:
+    """Return what a memory does to those that it supersedes: a candidate replaces nothing yet."""
+    return "once confirmed, replaces" if status == "candidate" else "replaces"
 
 
 def _format_problems(result: ImportResult, layout: Layout) -> list[str]:
@@ -198,7 +203,9 @@ def _count_kinds(result: ImportResult) -> str:
         return ""
     kinds = Counter(row["category"] or row["type"] for row in result.memories)
     statuses = Counter(row["status"] for row in result.memories)
-    replacing = sum(bool(row["supersedes"]) for row in result.memories)
+    replacing = sum(
+        bool(row["supersedes"]) and row["status"] != "candidate" for row in result.memories
+    )
     naming = sum(bool(row["files"]) for row in result.memories)
     parts = [
         ", ".join(f"{word.replace('_', ' ')} {count:,}" for word, count in kinds.most_common()),
@@ -288,7 +295,7 @@ def import_(
     is_stdin = path == "-"
     if not plan.record_count and not plan.problems:
         raise MemtoolError(
-            f"cannot import: no records {'on stdin' if is_stdin else f'in {path}'}",
+            f"cannot import: no records {'on stdin' if is_stdin else f'in {path or from_}'}",
             hint=f"{from_} takes {SOURCES[from_].description}",
             code="no-records",
         )

@@ -58,6 +58,9 @@ ALWAYS: Mapping[str, str] = {"alwaysApply": "true", "trigger": "always_on", "inc
 ALWAYS_TAG = "always-apply"
 KNOWN_KEYS = frozenset({*GLOB_KEYS, *TITLE_KEYS, *ALWAYS, "tags", "version", "type"})
 _MODE = re.compile(r"/(?:\.roo/rules|\.roorules|\.clinerules)-([\w-]+)(?=/|$)")
+OWN_MARK = "# installed by memtool;"
+"""A line in the front matter of the rules that memtool itself gave to an agent."""
+MAX_MARK_CHARS = 200
 MAX_LABEL_CHARS = 60
 """A description above this length is no title of the sections below it."""
 
@@ -74,7 +77,7 @@ def drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Proble
         text = source if isinstance(source, Problem) else originals.read_text(source)
         if isinstance(source, Problem) or isinstance(text, Problem):
             records += [text] if isinstance(text, Problem) else []
-        else:
+        elif OWN_MARK not in text[:MAX_MARK_CHARS]:
             records += _read_rules(source, text, root, unknown)
     yield from agents.with_distinct_titles(_without_copies(records))
     shown = originals.build_original(place, request.top).shown

@@ -243,6 +243,7 @@ def test_only_what_is_named_is_set_up(adopting: Sandbox) -> None:
     done = adopting.run("init", "--only", "docs/nope")
     assert (done.returncode, (adopting.path / ".memory").exists()) == (2, False)
     assert "AGENTS.md, docs/adr, git, claude, .prettierignore" in done.stderr
+    assert adopting.run("init", "--only", "").returncode == 2
     answer = adopting.json("init", "--only", "docs/adr,.prettierignore")
     assert [line.partition(":")[0] for line in answer["lines"]] == ["docs/adr", ".prettierignore"]
     assert answer["offers"] == [

@@ -216,3 +216,12 @@ def test_places_of_rules_are_found_once(paths, places):
     stores = find_stores(paths)
     assert {store.source for store in stores} <= {"rules"}
     assert [store.path for store in stores] == places
+
+
+def test_the_rules_that_memtool_gave_to_an_agent_are_none(sandbox):
+    """What memtool tells Cursor is no knowledge of the project."""
+    sandbox.write(".cursor/rules/own.mdc", "---\ndescription: Own\n---\n- Never edit gen.py.\n")
+    sandbox.run("install", "cursor", "--yes")
+    assert len(list((sandbox.path / ".cursor/rules").iterdir())) == 2
+    answer = sandbox.json("import", "rules", ".", "--dry-run")
+    assert [row["title"] for row in answer["memories"]] == ["Own"]
