@@ -36,7 +36,7 @@ assert_type(project.search("words", "more"), SearchAnswer)
 assert_type(project.config("inject.threshold"), SettingsReport)
 assert_type(project.session_start(agent="a"), SessionStarted)
 project.new("wish", "T")  # type: ignore[arg-type]
-project.pin()  # type: ignore[call-arg]
+project.supersede()  # type: ignore[call-arg]
 project.search("x", limit="many")  # type: ignore[arg-type]
 """
 
