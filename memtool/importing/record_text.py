@@ -45,6 +45,9 @@ _TITLE_NUMBER = re.compile(
     r"|\u7b2c\s?\d{1,8}\s?\u6761)\s*",
     re.IGNORECASE,
 )
+_OWN_NUMBER = re.compile(
+    r"[a-z]{2,6}[-_ #]{0,2}(?P<number>\d{1,8}[a-z]?)\]?\s*[-.:|)\u2013\u2014]+\s*", re.IGNORECASE
+)
 _KIND = re.compile(r"\[?(?P<kind>[a-z]{2,5})[-_ #]{0,2}\d{1,8}(?!\w)", re.IGNORECASE)
 _WORD_COUNT = 12
 """Words of a line that is a state with a remark; a longer one is prose."""
@@ -167,14 +170,13 @@ def strip_number(title: str, number: str = "") -> str:
     With the number of its file, any word before that number goes, as in `CIP-012: Fees`.
     """
     plain = title.strip().strip("#").strip()
-    digits = re.escape(number.lstrip("0") or "0")
-    own = re.compile(
-        rf"[a-z]{{2,6}}[-_ #]{{0,2}}0*{digits}\]?\s*[-.:|)\u2013\u2014]+\s*", re.IGNORECASE
-    )
     for _ in range(2):
         inner = plain[1:] if plain[:1] == "[" and "]" in plain else plain
         prefix = _TITLE_PREFIX.match(inner) or _TITLE_NUMBER.match(inner)
-        prefix = prefix or (own.match(inner) if number else None)
+        if prefix is None and number:
+            own = _OWN_NUMBER.match(inner)
+            is_same = own and own["number"].lower().lstrip("0") == number.lower().lstrip("0")
+            prefix = own if is_same else None
         plain = inner[prefix.end() :] if prefix else plain
     plain = plain.strip().lstrip("-\u2013\u2014:|").strip()
     if plain[:1] == plain[-1:] == "`" and plain.count("`") == 2:
