@@ -183,6 +183,8 @@ def test_the_index_names_every_page() -> None:
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PAGES:
+        if name not in PAGES:  # its commands are not meant to be run, such as those of pip
+            sys.exit(f"{name} is none of {', '.join(PAGES)}")
         with tempfile.TemporaryDirectory() as temporary:
             path = ROOT / name
             path.write_text(transcript(path.read_text(), Path(temporary)))

@@ -91,13 +91,14 @@ def list_dirty(context: Context) -> frozenset[str]:
 
 def commit_adoption(context: Context, paths: Sequence[str], lines: Sequence[str]) -> str | None:
     """Commit what was set up in the tree, in one commit, without files that git ignores."""
-    ignored = _find_ignored(context, paths)
+    ignored = find_ignored(context, paths)
     wanted = [path for path in paths if path not in ignored]
     body = "".join(f"- {line}\n" for line in lines)
     return commit_files(context, wanted, "begin", {}, body) if wanted else None
 
 
-def _find_ignored(context: Context, paths: Sequence[str]) -> set[str]:
+def find_ignored(context: Context, paths: Sequence[str]) -> set[str]:
+    """Return those of some paths that git ignores, as they were given."""
     request = b"".join(path.encode(errors="surrogateescape") + b"\0" for path in paths)
     plain = {"GIT_LITERAL_PATHSPECS": "0"}  # check-ignore refuses literal pathspecs
     output = context.repository.git.run(

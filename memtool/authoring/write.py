@@ -97,7 +97,7 @@ class ChangeResult(Value):
 
 
 class ChangedMemories(Value):
-    """Memories of which keys were changed together; `commit` is None without one.
+    """Memories whose keys were changed together; `commit` is None without one.
 
     `id`, `path` and `changes` are those of a single memory; of several they are empty.
     """

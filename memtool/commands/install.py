@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from memtool.agents import AGENTS
+from memtool.authoring.adoption import find_ignored
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.hosts import HOSTS
@@ -163,9 +164,7 @@ def _note_subdirectory(context: Context, hosts: list[Host]) -> None:
 
 def _note_ignored(context: Context, paths: list[str]) -> None:
     """Note that git ignores files of the project, so that other clones do not get them."""
-    plain = {"GIT_LITERAL_PATHSPECS": "0"}  # check-ignore refuses literal pathspecs
-    output = context.repository.git.run("check-ignore", "--", *paths, allowed=(0, 1), env=plain)
-    ignored = output.decode(errors="replace").splitlines()
+    ignored = sorted(find_ignored(context, paths))
     if ignored:
         ignored[0] = first = ignored[0].removeprefix(f"{context.repository.top}/")
         context.notes.append(
