@@ -208,7 +208,8 @@ def _fit_text(parameter: Parameter, text: str, name: str, hint: str) -> str:
 def _is_blank(value: Any) -> bool:
     import re  # needed for calls by programs only
 
-    return isinstance(value, str) and not re.search(NOT_BLANK, value)
+    texts = value if isinstance(value, (list, tuple)) else (value,)
+    return any(isinstance(text, str) and not re.search(NOT_BLANK, text) for text in texts)
 
 
 def _describe_kind(value: Any) -> str:

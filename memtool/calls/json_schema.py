@@ -53,9 +53,11 @@ def build_parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
     if is_bounded:
         schema |= _build_bounds(parameter)
     if parameter.is_many:
-        # A model needs to know one form only.
-        takes_text = is_bounded and parameter.is_positional and parameter.kind is str
-        schema = {"type": ["array", "string"] if takes_text else "array", "items": schema}
+        # A model needs to know one form only. Limits of texts do not concern a list.
+        is_text = parameter.kind is str and not parameter.choices
+        takes_text = is_bounded and parameter.is_positional and is_text
+        either = schema | {"type": ["array", "string"]} if takes_text else {"type": "array"}
+        schema = either | {"items": schema}
         if is_bounded and parameter.max_items:
             schema["maxItems"] = parameter.max_items
         if is_bounded and parameter.is_required:
@@ -75,7 +77,7 @@ def _build_bounds(parameter: Parameter) -> Schema:
     bounds: Schema = {"maxLength": parameter.max_chars}
     if parameter.keys:
         bounds["pattern"] = f"^({'|'.join(parameter.keys)})="
-    elif not parameter.takes_blank and not parameter.is_many:
+    elif not parameter.takes_blank:
         bounds |= {"minLength": 1, "pattern": NOT_BLANK}
     return bounds
 
