@@ -22,14 +22,15 @@ from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
-FAILURE, IGNORED = "failure", "ignored"
+COMMAND, TASK, FAILURE, IGNORED = "command", "task", "failure", "ignored"
 """Meanings of events: a session begins (or continues after its context was lost), the user sends a
-prompt, the agent changed files, the context is about to be compacted, a turn ends, a session ends,
-a command of the agent failed, or none of these."""
+prompt, the agent used a tool on files or ran a command, the context is about to be compacted, a
+turn ends, a session ends; a command is about to run, a subagent is about to get its task, a command
+of the agent failed, or none of these."""
 RESUME, OPEN = "resume", "open"
 """Source of a session that continues with its context, and of one that may do so (the host cannot
 tell)."""
@@ -42,6 +43,15 @@ MAX_FILES = 50
 SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
 CURSOR_ANSWER = '{{"additional_context":{text}}}'
 PLUGIN_ANSWER = '{{"text":{text}}}'
+HOLD_ANSWER = (
+    '{{"hookSpecificOutput":{{"hookEventName":{name},"permissionDecision":"deny",'
+    '"permissionDecisionReason":{text}}}}}'
+)
+GEMINI_HOLD_ANSWER = '{{"decision":"deny","reason":{text}}}'
+"""Templates of an event before a command: the only way to bring a text before it runs is not to
+run it. Context that hosts take here reaches the model with the result."""
+TASK_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"updatedInput":{input}}}}}'
+"""Template of an event before a subagent starts: its input, with the text behind its prompt."""
 NO_ANSWER = ""
 """Template of an event whose answer never reaches the model."""
 
@@ -66,11 +76,22 @@ class Contract(Value):
     silence: str = ""
     shows_messages: bool = False
 
-    def format_output(self, text: str, message: str = "") -> str:
-        """Return the output for a text and a message to the user, `silence` if both are empty."""
+    def format_output(
+        self, text: str, message: str = "", tool_input: Mapping[str, Any] | None = None
+    ) -> str:
+        """Return the output for a text and a message to the user, `silence` if both are empty.
+
+        `tool_input` is that of a task, whose prompt gets the text.
+        """
         output = self.silence
         if text and self.answer:
-            output = self.answer.format(name=json.dumps(self.name), text=json.dumps(text))
+            task = dict(tool_input or {})
+            task["prompt"] = f"{_clean_text(task.get('prompt'))}\n\n{text}"
+            output = self.answer.format(
+                name=json.dumps(self.name),
+                text=json.dumps(text),
+                input=json.dumps(task) if self.meaning == TASK else "",
+            )
         if not (message and self.shows_messages):
             return output
         fields = output.removeprefix("{").removesuffix("}")
@@ -84,19 +105,23 @@ CONTRACTS: tuple[Contract, ...] = (
     ),
     Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
     Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+    Contract("claude", "pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
+    Contract("claude", "pre-task", "PreToolUse", TASK, TASK_ANSWER),
     Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-    Contract("claude", "post-tool-use-failure", "PostToolUseFailure", FAILURE),
+    Contract("claude", "post-tool-use-failure", "PostToolUseFailure", FAILURE, SPECIFIC_ANSWER),
     Contract("claude", "pre-compact", "PreCompact", COMPACT),
     Contract("claude", "stop", "Stop", STOP),
     Contract("claude", "session-end", "SessionEnd", END),
     Contract("codex", "session-start", "SessionStart", START, SPECIFIC_ANSWER),
     Contract("codex", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+    Contract("codex", "pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
     Contract("codex", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
     Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=EMPTY_OBJECT),
     Contract("codex", "stop", "Stop", STOP, silence=EMPTY_OBJECT),
     Contract("codex", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
     Contract("gemini", "session-start", "SessionStart", START, silence=EMPTY_OBJECT),
     Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC_ANSWER, EMPTY_OBJECT),
+    Contract("gemini", "before-command", "BeforeTool", COMMAND, GEMINI_HOLD_ANSWER, EMPTY_OBJECT),
     Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC_ANSWER, EMPTY_OBJECT),
     Contract("gemini", "after-agent", "AfterAgent", STOP, silence=EMPTY_OBJECT),
     Contract("gemini", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
@@ -106,8 +131,9 @@ CONTRACTS: tuple[Contract, ...] = (
     Contract("cursor", "session-end", "sessionEnd", END, silence=EMPTY_OBJECT),
     Contract("opencode", "session-start", "session.created", START, PLUGIN_ANSWER, '{"text":""}'),
     Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN_ANSWER, '{"text":""}'),
+    Contract("opencode", "command", "tool.execute.before", COMMAND, PLUGIN_ANSWER, '{"text":""}'),
     Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "failure", "tool.execute.after", FAILURE, silence='{"text":""}'),
+    Contract("opencode", "failure", "tool.execute.after", FAILURE, PLUGIN_ANSWER, '{"text":""}'),
     Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
     Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
     Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),
@@ -134,6 +160,13 @@ MAX_TOKENS = 2_500
 
 _EDITING_TOOLS = frozenset(tables.read_words("sessions/editing_tools"))
 """Hosts' names of tools that change files, in lower case."""
+_READING_TOOLS = frozenset(("read", "read_file", "view"))
+_SHELL_TOOLS = frozenset(
+    ("bash", "exec_command", "local_shell", "run_shell_command", "shell", "shell_command")
+)
+_TASK_TOOLS = frozenset(("agent", "task"))
+EDITING, READING, SHELL, DELEGATING = "edit", "read", "shell", "task"
+"""What a tool does: it changes files, shows one, runs a command, or starts a subagent."""
 _HOOK_CONTEXT = ("<hook_context>", "</hook_context>")
 """Markers around the context that Gemini puts before the prompt."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
@@ -146,7 +179,8 @@ class HookEvent(Value):
     `agent` is the subagent in which the event happened; it has its own context. `source` is why a
     session starts: startup, resume, clear or compact. `files` have the host's spelling. `client` is
     set if the event itself shows that another host runs the hook. `digest` covers the whole input.
-    `command` is the command line that failed, `error` the message of the tool.
+    `action` is what the tool does, of those that matter here. `command` is the command line of a
+    shell tool, `error` the message of one that failed. `tool_input` is kept of a task alone.
     """
 
     session: str = ""
@@ -158,8 +192,10 @@ class HookEvent(Value):
     source: str = ""
     client: str = ""
     digest: str = ""
+    action: str = ""
     command: str = ""
     error: str = ""
+    tool_input: Mapping[str, Any] = {}
 
 
 def max_tokens(host: str) -> int:
@@ -184,6 +220,10 @@ def read(data: bytes) -> HookEvent:
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
     roots = event.get("workspace_roots")
+    tool_input = event.get("tool_input")
+    tool_input = tool_input if isinstance(tool_input, dict) else {}
+    action = _find_action(_clean_text(event.get("tool_name")))
+    is_task = action == DELEGATING
     cwd = event.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
     return HookEvent(
         session=_clean_text(event.get("session_id") or event.get("conversation_id"))[
@@ -191,23 +231,38 @@ def read(data: bytes) -> HookEvent:
         ],
         agent=_clean_text(event.get("agent_id"))[:MAX_NAME_CHARS],
         cwd=_clean_path(cwd),
-        prompt=_clean_prompt(_clean_text(event.get("prompt"))),
-        files=tuple(_find_files(event)),
+        prompt=_clean_prompt(_clean_text((tool_input if is_task else event).get("prompt"))),
+        files=tuple(_find_files(event, tool_input, action)),
         transcript=_clean_path(event.get("transcript_path")),
         source=_clean_text(event.get("source"))[:MAX_NAME_CHARS],
         client="cursor" if "cursor_version" in event else "",
         digest=digest(data),
-        **_parse_failure(event),
+        action=action,
+        command=_read_command(tool_input) if action == SHELL else "",
+        error="" if event.get("is_interrupt") else _clean_text(event.get("error")),
+        tool_input=tool_input if is_task else {},
     )
 
 
-def _parse_failure(event: dict[str, Any]) -> dict[str, str]:
-    """Return the failed command and the tool's error; empty if the user interrupted it."""
-    error, tool_input = _clean_text(event.get("error")), event.get("tool_input")
-    command = _clean_text(tool_input.get("command")) if isinstance(tool_input, dict) else ""
-    if not (error and command) or event.get("is_interrupt"):
-        return {}
-    return {"command": command, "error": error}
+def _find_action(tool: str) -> str:
+    """Return what a tool does, "" for any that does not matter here."""
+    name = tool.lower()
+    rows = (
+        (EDITING, _EDITING_TOOLS),
+        (READING, _READING_TOOLS),
+        (SHELL, _SHELL_TOOLS),
+        (DELEGATING, _TASK_TOOLS),
+    )
+    return next((action for action, names in rows if name in names), "")
+
+
+def _read_command(tool_input: Mapping[str, Any]) -> str:
+    """Return the command line of a shell tool; it may be a list of words."""
+    command = tool_input.get("command") or tool_input.get("cmd")
+    if not isinstance(command, list):
+        return _clean_text(command)
+    words = [word for word in map(_clean_text, command) if word]
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
 def _clean_prompt(text: str) -> str:
@@ -217,13 +272,13 @@ def _clean_prompt(text: str) -> str:
     return text
 
 
-def _find_files(event: dict[str, Any]) -> list[str]:
-    """Return the files that a tool changed or that come with a prompt."""
+def _find_files(event: Mapping[str, Any], tool_input: Mapping[str, Any], action: str) -> list[str]:
+    """Return the files that a tool changed or showed, or that come with a prompt."""
     paths = [*_valid_paths(event.get("files"))]
-    tool = _clean_text(event.get("tool_name"))
-    tool_input = event.get("tool_input")
-    if isinstance(tool_input, dict) and (not tool or tool.lower() in _EDITING_TOOLS):
+    is_nameless = not _clean_text(event.get("tool_name"))
+    if is_nameless or action in (EDITING, READING):
         paths += _valid_paths(tool_input.get(name) for name in _PATH_KEYS)
+    if is_nameless or action == EDITING:
         for name in ("command", "input", "patch"):
             paths += _find_patched_files(_clean_text(tool_input.get(name)))
     return list(dict.fromkeys(paths))[:MAX_FILES]

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from memtool.hosts import edits
-from memtool.hosts.contracts import EDIT, RETIRED
+from memtool.hosts.contracts import COMMAND, EDIT, RETIRED
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
 from memtool.hosts.install import Host, build_hooks, find_home
 
 SETTINGS = "settings.json"
-MATCHERS = {EDIT: "write_file|replace"}
+MATCHERS = {COMMAND: "run_shell_command", EDIT: "replace|run_shell_command|write_file"}
 
 
 def build_parts(site: Site) -> list[ConfigEdit]:

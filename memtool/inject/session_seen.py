@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record
 
 FOLDER = "shown"
+COMMANDS = "commands"
+"""Next to it: when the last command of each session began; see `command_files`."""
 STARTS = "starts"
 MAX_BYTES = 256 * 1024
 """Of one file: some 4,000 memories. In a longer session the rest may be shown again."""
@@ -108,6 +110,7 @@ def begin(
         line = f"\n{moment} {head or '-'} {name} {_END}"
         files.append(path, line.encode(errors="replace"), MAX_BYTES)
         _sweep(os.path.join(directory, FOLDER), moment)
+        _sweep(os.path.join(directory, COMMANDS), moment)
 
 
 def find_earlier(directory: str, session: str) -> list[Start]:
@@ -183,7 +186,9 @@ def _keep_last(path: str, starts: Iterable[Start]) -> None:
 
 
 def _sweep(folder: str, now: int) -> None:
-    ages = []
+    ages: list[tuple[float, str]] = []
+    if not os.path.isdir(folder):
+        return
     with os.scandir(folder) as items:
         for item in items:
             if item.name != STARTS:

@@ -12,8 +12,9 @@ from memtool.store.tree import newest_first_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from memtool.index.reader import Catalog
     from memtool.memory.memory import Memory
     from memtool.search.features import Moves
     from memtool.store.tree import Record, Tree
@@ -34,6 +35,24 @@ def pick(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
     """
     records = tree.latest_of_kinds(lambda kind: _has(kind, wanted))
     return (record for record in records if _has(record.memory, wanted))
+
+
+def pick_containing(
+    tree: Catalog, terms: Iterable[str], fits: Callable[[Memory], bool], limit: int
+) -> list[Record]:
+    """Return the memories of a kind that contain all of these terms of the index, newest first.
+
+    Of more than `limit`, those that the index has had for longest are left out.
+    """
+    numbers = {
+        number
+        for part in tree.index.parts
+        for number in part.select_living(part.memories.find_by_kind(fits))
+    }
+    for term in terms:
+        numbers &= tree.index.find_containing((term,)) if numbers else set()
+    records = tree.read_records(sorted(numbers, reverse=True)[:limit])
+    return sorted(records, key=newest_first_key)
 
 
 def find_ruling(tree: Tree, files: Collection[str], moves: Moves = NO_MOVES) -> list[Record]:
