@@ -133,7 +133,7 @@ CONTRACTS: tuple[Contract, ...] = (
     Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN_ANSWER, '{"text":""}'),
     Contract("opencode", "command", "tool.execute.before", COMMAND, PLUGIN_ANSWER, '{"text":""}'),
     Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "failure", "tool.execute.after", FAILURE, PLUGIN_ANSWER, '{"text":""}'),
+    Contract("opencode", "failure", "tool.execute.after", FAILURE, silence='{"text":""}'),
     Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
     Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
     Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),

@@ -1,8 +1,8 @@
 """Command failures: the memories of failures of the command that an agent is about to run.
 
 A failure is one of a command if both have the same program and the same target, however they are
-spelled: `uv run pytest -q tests/a.py` is `.venv/bin/pytest tests/a.py`. A confirmed memory names its
-command in its section Command, or in its section Environment.
+spelled: `uv run pytest -q tests/a.py` is `.venv/bin/pytest tests/a.py`. A confirmed memory names
+its command in its section Command, or in its section Environment.
 """
 
 from __future__ import annotations

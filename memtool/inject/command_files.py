@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import pairwise
 
 from memtool.errors import MemtoolError
 from memtool.inject import file_rules
@@ -150,7 +151,7 @@ def _list_paths(call: ShellCall) -> list[str]:
     for command in call.commands:
         folders = [os.path.join(call.folder, command.folder)]
         words = [*command.words, *command.redirects]
-        for option, word in zip(words, words[1:], strict=False):
+        for option, word in pairwise(words):
             if option == _FOLDER_OPTION:
                 folders.append(os.path.join(folders[0], word))
         for word in words:

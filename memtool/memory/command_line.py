@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from itertools import pairwise
 
 from memtool.value import Value
 
@@ -23,7 +24,7 @@ MAX_DEPTH = 2
 """How deep a line may be inside of another one, as in `sh -c "..."`."""
 
 _TOKEN = re.compile(
-    r"(?P<space>[ \t\r]+|\\\n)"
+    r"(?P<space>[ \t\r]+|\\\n|(?<!\S)#[^\n]*)"
     r"|(?P<heredoc><<-?(?!<)[ \t]*(?P<mark>['\"]?)(?P<end>[\w.+-]+)(?P=mark))"
     r"|(?P<redirect>\d*(?:&>>?|>>|>\||>&|<<<|<&|<>|[<>]))"
     r"|(?P<separator>\n|&&?|\|[|&]?|;+|[()])"
@@ -34,11 +35,12 @@ _TOKEN = re.compile(
     r"|(?P<other>.)",
     re.DOTALL,
 )
+_PARTS = frozenset(("exact", "quoted", "escaped", "plain", "other"))
+"""Tokens that are parts of a word."""
 _ESCAPED = re.compile(r'\\(["\\$`])')
 _SETTING = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _VERSION = re.compile(r"(?<=[a-z])[\d.]+$")
 _FILE_NAME = re.compile(r"[^/]\.\w{1,8}$")
-_COMMENT = "#"
 _UNKNOWN = ("$", "`", "~", "-")
 """Begins a directory that only the shell itself knows."""
 _KEYWORDS = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while", "{"))
@@ -131,7 +133,7 @@ def _split_inner(words: Sequence[str], folder: str, depth: int) -> Iterator[Simp
     """Yield the commands of the line that a shell is started with."""
     if depth >= MAX_DEPTH or not words or posixpath.basename(words[0]) not in _SHELLS:
         return
-    for option, line in zip(words[1:], words[2:], strict=False):
+    for option, line in pairwise(words):
         if option.startswith("-") and not option.startswith("--") and option.endswith("c"):
             yield from _split_line(line, folder, depth + 1)
             return
@@ -152,39 +154,36 @@ def _read_words(line: str) -> Iterator[tuple[str, str, bool]]:
     """
     word: str | None = None
     is_redirect = False
+    for kind, text in _read_tokens(line):
+        if kind in _PARTS:
+            part = _ESCAPED.sub(r"\1", text) if kind == "quoted" else text
+            word = (word or "") + part
+            continue
+        if word is not None:
+            yield "", word, is_redirect
+            is_redirect = False
+        word = None
+        if kind == "redirect":
+            is_redirect = True
+        elif kind == "separator":
+            yield text, "", False
+            is_redirect = False
+
+
+def _read_tokens(line: str) -> Iterator[tuple[str, str]]:
+    """Yield kind and text of each token of a line, without heredocs; a separator is the last."""
     endings: list[str] = []
     at = 0
-    while at < len(line):
-        token = _TOKEN.match(line, at)
-        if token is None:  # never: the last alternative takes any character
-            break
+    while token := _TOKEN.match(line, at):
         at = token.end()
         kind = token.lastgroup or ""
-        if kind == "plain" and word is None and token["plain"].startswith(_COMMENT):
-            end = line.find("\n", at)
-            at = len(line) if end < 0 else end
-        elif kind in ("exact", "escaped", "plain", "other"):
-            word = (word or "") + token[kind]
-        elif kind == "quoted":
-            word = (word or "") + _ESCAPED.sub(r"\1", token[kind])
-        else:
-            if word is not None:
-                yield "", word, is_redirect
-                is_redirect = False
-            word = None
-            if kind == "redirect":
-                is_redirect = True
-            elif kind == "heredoc":
-                endings.append(token["end"])
-            elif kind == "separator":
-                yield token[kind], "", False
-                is_redirect = False
-                if token[kind] == "\n" and endings:
-                    at = _skip_heredocs(line, at, endings)
-                    endings = []
-    if word is not None:
-        yield "", word, is_redirect
-    yield "\n", "", False
+        yield kind, token[kind]
+        if kind == "heredoc":
+            endings.append(token["end"])
+        elif token[0] == "\n" and endings:
+            at = _skip_heredocs(line, at, endings)
+            endings = []
+    yield "separator", "\n"
 
 
 def _skip_heredocs(line: str, at: int, endings: Sequence[str]) -> int:
