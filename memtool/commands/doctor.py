@@ -80,7 +80,7 @@ def doctor(
         memtool doctor --probe
 
     Args:
-        host: claude, codex, gemini, opencode or cursor; by default all in use
+        host: {AGENTS}; by default all in use
         fix: rebuild derived files that are broken; memories are never changed
         probe: prove that git runs the check, after asking
         yes: with --probe, do not ask

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from memtool import agents
 from memtool.agents import AGENTS, BLOCK_FORMATS
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
@@ -49,7 +50,7 @@ class HookResult(Value):
     @property
     def noted_as(self) -> str:
         """The verb in the ledger: a prompt counts as an injection."""
-        return "inject" if self.meaning == contracts.PROMPT else f"hook-{self.meaning}"
+        return "inject" if self.meaning == agents.PROMPT else f"hook-{self.meaning}"
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -83,7 +84,7 @@ def hook(
         memtool hook claude session-start < event.json
 
     Args:
-        host: claude, codex, gemini, opencode or cursor
+        host: {AGENTS}
         event: the agent's name of the event, such as user-prompt-submit
         input: the event as JSON, or - to read it from stdin
         dry_run: answer, but record and capture nothing
@@ -484,7 +485,7 @@ def _hand_over_transcript(context: Context, event: HookCall) -> None:
         return
     from memtool.sessions import background
 
-    name = END_EVENT if event.contract.meaning == contracts.END else event.contract.event
+    name = END_EVENT if event.contract.meaning == agents.END else event.contract.event
     background.capture_hook(
         context, event.contract.host, hook_event.session, hook_event.transcript, name
     )
@@ -513,26 +514,26 @@ def _note_failure(context: Context, event: HookCall) -> None:
 
 
 _REPLIES: dict[str, Callable[[Context, HookCall], InjectedBlock | None]] = {
-    contracts.START: _answer_start,
-    contracts.PROMPT: _answer_prompt,
-    contracts.EDIT: _answer_tool,
-    contracts.COMMAND: _answer_before_command,
-    contracts.TASK: _answer_task,
-    contracts.FAILURE: _answer_failure,
-    contracts.COMPACT: _hand_over_transcript,  # a session that goes on afterwards starts again
-    contracts.STOP: _hand_over_transcript,
-    contracts.END: _hand_over_transcript,
+    agents.START: _answer_start,
+    agents.PROMPT: _answer_prompt,
+    agents.EDIT: _answer_tool,
+    agents.COMMAND: _answer_before_command,
+    agents.TASK: _answer_task,
+    agents.FAILURE: _answer_failure,
+    agents.COMPACT: _hand_over_transcript,  # a session that goes on afterwards starts again
+    agents.STOP: _hand_over_transcript,
+    agents.END: _hand_over_transcript,
 }
 """The function that answers an event, by its meaning; it returns the text for the agent."""
 
 
 _ANSWERED_MEANINGS = (
-    contracts.START,
-    contracts.PROMPT,
-    contracts.EDIT,
-    contracts.COMMAND,
-    contracts.TASK,
-    contracts.FAILURE,
+    agents.START,
+    agents.PROMPT,
+    agents.EDIT,
+    agents.COMMAND,
+    agents.TASK,
+    agents.FAILURE,
 )
 """Events that are answered with memories."""
 

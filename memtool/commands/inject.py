@@ -58,6 +58,8 @@ def inject(
     project. The block is at most --budget tokens long (setting inject.budget_tokens), about 4 bytes
     each.
 
+    NAME is {BLOCK_FORMATS}.
+
     Example:
         memtool inject --prompt "why do we keep sessions in redis?" --for claude
         memtool inject --files harbor/payments.py
@@ -65,7 +67,7 @@ def inject(
     Args:
         prompt: what the agent was asked, or - to read it from stdin
         files: the files that the work is about
-        for_: claude, codex, gemini, opencode, cursor or plain
+        for_: the agent that reads it, or plain for any other reader
         format: xml, markdown, text or json, instead of the agent's own
         budget: the maximum number of tokens
         remaining: the tokens that the agent's window still has

@@ -29,9 +29,8 @@ def install(
 ) -> InstallResult:
     """Connect an agent to memtool, or git's hooks.
 
-        agents       claude, codex, gemini, opencode, cursor: hooks that begin a session with the
-                     primer and add what matters to a prompt; slash commands such as /remember; a
-                     skill
+        agents       {AGENTS}: hooks that begin a session with the primer and add what matters to
+                     a prompt; slash commands such as /remember; a skill
         git          hooks that check commits, also with husky and lefthook; a driver that merges
                      memories
         pre-commit   the same check, in .pre-commit-config.yaml
@@ -46,7 +45,7 @@ def install(
         memtool install git --codeowners @your-org/payments
 
     Args:
-        host: claude, codex, gemini, opencode, cursor, git or pre-commit
+        host: {HOSTS}
         all: install for every agent in use here, and git
         user: for all of your projects, instead of this one
         mcp: also the MCP server
@@ -122,7 +121,7 @@ def uninstall(
         memtool uninstall git --dry-run
 
     Args:
-        host: claude, codex, gemini, opencode, cursor, git or pre-commit
+        host: {HOSTS}
         all: every agent that is connected, and git
         user: for all of your projects, instead of this one
         yes: change files of others without asking

@@ -1,8 +1,8 @@
 """Contracts: what each event of each agent host means to memtool, and how to answer it.
 
-One row per event. Hosts send a JSON object on stdin, from which memtool reads a `HookEvent`. The
-answers of hosts differ only in the JSON around the text, and in the output without a text. An event
-that is too large or not a JSON object is refused.
+The table of agents has one row per event. Hosts send a JSON object on stdin, from which memtool
+reads a `HookEvent`. The answers of hosts differ only in the JSON around the text, and in the output
+without a text. An event that is too large or not a JSON object is refused.
 
 Hooks log to `hook.log` in memtool's cache directory; a full log becomes `hook.log.old`. If it
 cannot be written, nothing is logged. `events` next to it lists the events of the last seconds,
@@ -15,7 +15,7 @@ import json
 import os
 
 from memtool import tables
-from memtool.agents import PATCH_HEADS
+from memtool.agents import BY_NAME, PATCH_HEADS, TASK, Agent, Event
 from memtool.store import files
 from memtool.store.files import append_to_log, open_to_append, read_or_none, read_regular
 from memtool.value import Value, digest
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
-START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
-COMMAND, TASK, FAILURE, IGNORED = "command", "task", "failure", "ignored"
-"""Meanings of events: a session begins (or continues after its context was lost), the user sends a
-prompt, the agent used a tool on files or ran a command, the context is about to be compacted, a
-turn ends, a session ends; a command is about to run, a subagent is about to get its task, a command
-of the agent failed, or none of these."""
 RESUME, OPEN = "resume", "open"
 """Source of a session that continues with its context, and of one that may do so (the host cannot
 tell)."""
@@ -40,41 +34,15 @@ MAX_NAME_CHARS = 200
 """Characters of the name of a session or an agent; the rest is cut off."""
 MAX_FILES = 50
 
-SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
-CURSOR_ANSWER = '{{"additional_context":{text}}}'
-PLUGIN_ANSWER = '{{"text":{text}}}'
-HOLD_ANSWER = (
-    '{{"hookSpecificOutput":{{"hookEventName":{name},"permissionDecision":"deny",'
-    '"permissionDecisionReason":{text}}}}}'
-)
-GEMINI_HOLD_ANSWER = '{{"decision":"deny","reason":{text}}}'
-"""Templates of an event before a command: the only way to bring a text before it runs is not to
-run it. Context that hosts take here reaches the model with the result."""
-TASK_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"updatedInput":{input}}}}}'
-"""Template of an event before a subagent starts: its input, with the text behind its prompt."""
-NO_ANSWER = ""
-"""Template of an event whose answer never reaches the model."""
-
 
 class UnreadableEvent(Exception):
     """The input from a host is not an event."""
 
 
-class Contract(Value):
-    """One event of one host.
+class Contract(Event):
+    """One event of one host, as the table of agents has it, with the name of the host."""
 
-    `event` is the argument of `memtool hook`, `name` the host's own name for it. `answer` is the
-    template around the text, `silence` the output if there is no text. `shows_messages`: the host
-    shows the user a message that the model does not get.
-    """
-
-    host: str
-    event: str
-    name: str
-    meaning: str
-    answer: str = NO_ANSWER
-    silence: str = ""
-    shows_messages: bool = False
+    host: str = ""
 
     def format_output(
         self, text: str, message: str = "", tool_input: Mapping[str, Any] | None = None
@@ -98,65 +66,28 @@ class Contract(Value):
         return f'{{"systemMessage":{json.dumps(message)}{"," if fields else ""}{fields}}}'
 
 
-EMPTY_OBJECT = "{}"
-CONTRACTS: tuple[Contract, ...] = (
-    Contract(
-        "claude", "session-start", "SessionStart", START, SPECIFIC_ANSWER, shows_messages=True
-    ),
-    Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
-    Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
-    Contract("claude", "pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
-    Contract("claude", "pre-task", "PreToolUse", TASK, TASK_ANSWER),
-    Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-    Contract("claude", "post-tool-use-failure", "PostToolUseFailure", FAILURE, SPECIFIC_ANSWER),
-    Contract("claude", "pre-compact", "PreCompact", COMPACT),
-    Contract("claude", "stop", "Stop", STOP),
-    Contract("claude", "session-end", "SessionEnd", END),
-    Contract("codex", "session-start", "SessionStart", START, SPECIFIC_ANSWER),
-    Contract("codex", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
-    Contract("codex", "pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
-    Contract("codex", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-    Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=EMPTY_OBJECT),
-    Contract("codex", "stop", "Stop", STOP, silence=EMPTY_OBJECT),
-    Contract("codex", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
-    Contract("gemini", "session-start", "SessionStart", START, silence=EMPTY_OBJECT),
-    Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC_ANSWER, EMPTY_OBJECT),
-    Contract("gemini", "before-command", "BeforeTool", COMMAND, GEMINI_HOLD_ANSWER, EMPTY_OBJECT),
-    Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC_ANSWER, EMPTY_OBJECT),
-    Contract("gemini", "after-agent", "AfterAgent", STOP, silence=EMPTY_OBJECT),
-    Contract("gemini", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
-    Contract("cursor", "session-start", "sessionStart", START, CURSOR_ANSWER, EMPTY_OBJECT),
-    Contract("cursor", "post-tool-use", "postToolUse", EDIT, CURSOR_ANSWER, EMPTY_OBJECT),
-    Contract("cursor", "stop", "stop", STOP, silence=EMPTY_OBJECT),
-    Contract("cursor", "session-end", "sessionEnd", END, silence=EMPTY_OBJECT),
-    Contract("opencode", "session-start", "session.created", START, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "command", "tool.execute.before", COMMAND, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "failure", "tool.execute.after", FAILURE, silence='{"text":""}'),
-    Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
-    Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
-    Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),
-)
-# Claude Code, Codex and Gemini read the same JSON. Gemini and Cursor always require JSON; Codex
-# requires it for a stop, and `{}` decides nothing. Gemini puts the output of a start hook before
-# the first prompt, so that a slash command there no longer works: the primer comes with the answer
-# to that prompt instead.
-RETIRED: tuple[Contract, ...] = (
-    Contract("gemini", "pre-compress", "PreCompress", IGNORED, silence=EMPTY_OBJECT),
-)
-"""Events that older versions of memtool registered, and that arrive until it is installed again.
-Gemini sends this one before every request to the model, whether it compresses or not."""
+def _bind(agent: Agent, events: Iterable[Event]) -> Iterator[Contract]:
+    for row in events:
+        yield Contract(
+            row.event,
+            row.name,
+            row.meaning,
+            row.answer,
+            row.silence,
+            row.shows_messages,
+            agent.name,
+        )
 
+
+CONTRACTS: tuple[Contract, ...] = tuple(
+    contract for agent in BY_NAME.values() for contract in _bind(agent, agent.events)
+)
+RETIRED: tuple[Contract, ...] = tuple(
+    contract for agent in BY_NAME.values() for contract in _bind(agent, agent.retired)
+)
 BY_EVENT: dict[tuple[str, str], Contract] = {
     (row.host, row.event): row for row in (*CONTRACTS, *RETIRED)
 }
-
-# These hosts write a longer text to a file and give the model only its path: Claude Code above
-# 10,000 characters, Codex above about 2,500 tokens.
-MAX_TOKENS_BY_HOST: dict[str, int] = {"claude": 2_500, "codex": 2_400}
-# For every other host: more would be too much to read at every prompt.
-MAX_TOKENS = 2_500
 
 _EDITING_TOOLS = frozenset(tables.read_words("sessions/editing_tools"))
 """Hosts' names of tools that change files, in lower case."""
@@ -200,7 +131,7 @@ class HookEvent(Value):
 
 def max_tokens(host: str) -> int:
     """Return the maximum number of tokens in a text for a host."""
-    return MAX_TOKENS_BY_HOST.get(host, MAX_TOKENS)
+    return BY_NAME[host].max_tokens
 
 
 def read(data: bytes) -> HookEvent:
@@ -355,16 +286,14 @@ def _is_recent(line: str, now: int) -> bool:
     return moment.isdecimal() and abs(now - int(moment)) < DUPLICATE_WINDOW_S
 
 
-SUMMARY_MARKS: dict[str, bytes] = {"gemini": b"<state_snapshot>"}
-"""Mark that a compaction leaves in the transcript, for hosts that send no event for it."""
 MAX_TAIL_BYTES = 4 << 20
-"""Bytes at the end of a transcript that are searched for the mark."""
+"""Bytes at the end of a transcript that are searched for the mark of a compaction."""
 
 
 def find_last_summary(host: str, transcript: str) -> str:
     """Return the byte offset of the last compaction in a transcript, as digits; empty if none."""
-    mark = SUMMARY_MARKS.get(host)
-    if mark is None or not transcript:
+    mark = BY_NAME[host].summary_mark
+    if not (mark and transcript):
         return ""
     try:
         handle, status = files.open_plain(transcript)

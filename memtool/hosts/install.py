@@ -16,12 +16,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
-from memtool.agents import AGENTS
+from memtool.agents import AGENTS, END, START
 from memtool.errors import MemtoolError, find_reason
 from memtool.hosts import GIT, HOSTS, PRE_COMMIT
-from memtool.hosts.contracts import CONTRACTS, END, START, Contract
+from memtool.hosts.contracts import CONTRACTS, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
@@ -174,6 +175,15 @@ def is_in_subdirectory(context: Context) -> bool:
     return os.path.realpath(context.caller.cwd) != os.path.realpath(context.repository.top)
 
 
+SAMPLE = {
+    "session_id": "",
+    "transcript_path": "{project}/none.jsonl",
+    "cwd": "{project}",
+    "hook_event_name": "{name}",
+}
+"""What most hosts send with every event."""
+
+
 class Host(Value):
     """A program that runs memtool.
 
@@ -183,6 +193,8 @@ class Host(Value):
     `refusal` asks the host which hooks it skips and returns a sentence, empty if none. `tried` is
     the version that was tested in real sessions; empty for a host that only has a graphical one.
     `looks_up` is whether a session in a subdirectory reads the files at the top of the project.
+    `samples` are recorded events that give text to the agent, by the argument of `memtool hook`;
+    without a session id, so that none is stored.
     """
 
     name: str
@@ -197,6 +209,7 @@ class Host(Value):
     refusal: Callable[[Site, Mapping[str, str]], str] = lambda _site, _env: ""
     tested_version: str = ""
     reads_top_folder: bool = True
+    samples: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 
     def build_site(self, context: Context, *, is_user: bool) -> Site:
         """Return the location of its files, for the project or for all projects of the user.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
+from memtool.agents import BY_NAME
 from memtool.sessions import consent
 
 TYPE_CHECKING = False
@@ -44,10 +45,9 @@ def capture_hook(
 
 def find_database(host: str, env: Mapping[str, str]) -> str:
     """Return the path of the file in which a host stores all sessions, empty if it has none."""
-    if host != "opencode":
-        return ""
+    database = BY_NAME[host].database
     data = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", ""), ".local", "share")
-    return os.path.join(data, "opencode", "opencode.db")
+    return os.path.join(data, *database.split("/")) if database else ""
 
 
 def is_own(path: str) -> bool:

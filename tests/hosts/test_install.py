@@ -537,7 +537,7 @@ def test_hooks_that_all_repositories_share_do_not_stop_the_others(sandbox: Sandb
     [
         ((), "needs a host, or --all"),
         (("claude", "--all"), "exclude each other"),
-        (("vim",), "claude, codex, gemini, opencode, cursor, git"),
+        (("vim",), "claude, codex, cursor, gemini, opencode, git"),
         (("git", "--user"), "belong to one repository"),
     ],
 )
