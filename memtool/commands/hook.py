@@ -115,7 +115,7 @@ def answer_event(
         silence = contract.format_output("", message)
         return HookResult(silence, contract.meaning, session, dry_run=is_dry)
     return HookResult(
-        answer=contract.format_output(injected.text, message, hook_event.tool_input),
+        answer=contract.format_output(injected.text, message, hook_event.task),
         meaning=contract.meaning,
         session=session,
         prompt=hook_event.prompt,
@@ -423,6 +423,7 @@ def _answer_tool(context: Context, event: HookCall) -> InjectedBlock | None:
 
 def _answer_command(context: Context, event: HookCall) -> InjectedBlock | None:
     """Return the rules for the files that a command changed or names."""
+    context.project.refuse_absent()
     hook_event, session = event.hook_event, build_context_name(event.hook_event)
     if not hook_event.command:
         return None
@@ -441,7 +442,8 @@ def _answer_command(context: Context, event: HookCall) -> InjectedBlock | None:
 def _answer_before_command(context: Context, event: HookCall) -> InjectedBlock | None:
     """Return the failures of a command that is about to run, and note when it begins."""
     hook_event, session = event.hook_event, build_context_name(event.hook_event)
-    if not (hook_event.command and session and context.project.has_directory):
+    context.project.refuse_absent()
+    if not (hook_event.command and session):
         return None
     from memtool.inject import command_failures, command_mark, session_seen
 

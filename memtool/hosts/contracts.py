@@ -44,26 +44,28 @@ class Contract(Event):
 
     host: str = ""
 
-    def format_output(
-        self, text: str, message: str = "", tool_input: Mapping[str, Any] | None = None
-    ) -> str:
+    def format_output(self, text: str, message: str = "", task: str = "") -> str:
         """Return the output for a text and a message to the user, `silence` if both are empty.
 
-        `tool_input` is that of a task, whose prompt gets the text.
+        `task` is the input of a subagent's tool, as JSON; the text goes behind its prompt.
         """
         output = self.silence
         if text and self.answer:
-            task = dict(tool_input or {})
-            task["prompt"] = f"{_clean_text(task.get('prompt'))}\n\n{text}"
-            output = self.answer.format(
-                name=json.dumps(self.name),
-                text=json.dumps(text),
-                input=json.dumps(task) if self.meaning == TASK else "",
-            )
+            fields = {"name": json.dumps(self.name), "text": json.dumps(text)}
+            if self.meaning == TASK:
+                fields["input"] = _add_to_prompt(task, text)
+            output = self.answer.format(**fields)
         if not (message and self.shows_messages):
             return output
-        fields = output.removeprefix("{").removesuffix("}")
-        return f'{{"systemMessage":{json.dumps(message)}{"," if fields else ""}{fields}}}'
+        inner = output.removeprefix("{").removesuffix("}")
+        return f'{{"systemMessage":{json.dumps(message)}{"," if inner else ""}{inner}}}'
+
+
+def _add_to_prompt(task: str, text: str) -> str:
+    """Return the input of a task as JSON, with a text behind its prompt."""
+    tool_input = json.loads(task or "{}")
+    prompt = _clean_text(tool_input.get("prompt"))
+    return json.dumps({**tool_input, "prompt": f"{prompt}\n\n{text}"})
 
 
 def _bind(agent: Agent, events: Iterable[Event]) -> Iterator[Contract]:
@@ -111,7 +113,8 @@ class HookEvent(Value):
     session starts: startup, resume, clear or compact. `files` have the host's spelling. `client` is
     set if the event itself shows that another host runs the hook. `digest` covers the whole input.
     `action` is what the tool does, of those that matter here. `command` is the command line of a
-    shell tool, `error` the message of one that failed. `tool_input` is kept of a task alone.
+    shell tool, `error` the message of one that failed. `task` is the input of the tool that starts
+    a subagent, as JSON.
     """
 
     session: str = ""
@@ -126,7 +129,7 @@ class HookEvent(Value):
     action: str = ""
     command: str = ""
     error: str = ""
-    tool_input: Mapping[str, Any] = {}
+    task: str = ""
 
 
 def max_tokens(host: str) -> int:
@@ -171,7 +174,7 @@ def read(data: bytes) -> HookEvent:
         action=action,
         command=_read_command(tool_input) if action == SHELL else "",
         error="" if event.get("is_interrupt") else _clean_text(event.get("error")),
-        tool_input=tool_input if is_task else {},
+        task=json.dumps(tool_input) if is_task else "",
     )
 
 

@@ -115,13 +115,10 @@ def list_failed(memory: Memory) -> list[CommandTarget]:
 
 
 def _find_all(commands: Iterable[SimpleCommand], folder: str, top: str) -> Iterator[CommandTarget]:
+    prefix = f"{top}/" if top else ""
     for command in commands:
         inside = posixpath.normpath(posixpath.join(folder, command.folder))
         target = find_target(command.replace(folder="" if inside == "." else inside))
         if target is not None and target.program not in _TRIVIAL:
-            prefix = f"{top}/"
-            yield target.replace(
-                targets=frozenset(
-                    path.removeprefix(prefix) if top else path for path in target.targets
-                )
-            )
+            paths = (path.removeprefix(prefix) for path in target.targets)
+            yield target.replace(targets=frozenset(paths))

@@ -84,17 +84,22 @@ class CommandTarget(Value):
     """The program of a command and what it runs on, the same for every way to spell it.
 
     `targets` are the arguments that are no options: subcommands, and paths, which are relative to
-    the same directory as the folder of the command.
+    the same directory as the folder of the command. `unsure` are those that may be the values of an
+    option before them.
     """
 
     program: str
     targets: frozenset[str] = frozenset()
+    unsure: frozenset[str] = frozenset()
 
     def covers(self, other: CommandTarget) -> bool:
         """Return whether another command runs this program on this target, perhaps on more."""
-        if self.program != other.program or bool(self.targets) != bool(other.targets):
+        if self.program != other.program:
             return False
-        return all(any(_overlap(own, target) for target in other.targets) for own in self.targets)
+        own, others = self.targets or self.unsure, other.targets | other.unsure
+        if not own:
+            return not others
+        return all(any(_overlap(target, path) for path in others) for target in own)
 
 
 def _overlap(path: str, other: str) -> bool:
@@ -212,15 +217,16 @@ def find_target(command: SimpleCommand) -> CommandTarget | None:
     if program in _SCRIPT_RUNNERS and arguments[:1] == ["run"]:
         arguments = arguments[1:]
     targets: set[str] = set()
+    unsure: set[str] = set()
     is_value = False
     for word in arguments:
         is_option = word.startswith("-")
         if _is_path(word) and not is_option:
             targets.add(_normalize_path(command.folder, word))
-        elif not (is_option or is_value or "=" in word):
-            targets.add(word)
+        elif not (is_option or "=" in word):
+            (unsure if is_value else targets).add(word)
         is_value = is_option and "=" not in word and word != "--"
-    return CommandTarget(program, frozenset(targets))
+    return CommandTarget(program, frozenset(targets), frozenset(unsure))
 
 
 def _without_wrappers(words: Sequence[str]) -> list[str]:
