@@ -84,6 +84,7 @@ def bare(tmp_path: Path) -> Sandbox:
             ]
         ),
         **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
+        **{k: v for k, v in os.environ.items() if k == "PYTHONPATH"},  # memtool of a worktree
     }
     made = Sandbox(path, env)
     made.git("init", "--quiet", "--initial-branch=main")
