@@ -448,9 +448,11 @@ def _answer_before_command(context: Context, event: HookCall) -> InjectedBlock |
     from memtool.inject import command_failures, command_mark, session_seen
 
     cache, folder = context.repository.cache_dir, hook_event.cwd or context.caller.cwd
-    block = command_failures.build_failure_warning(
-        context, session, hook_event.command, folder, _find_format(event)
-    )
+    block = None
+    if context.settings.setting("inject.hold"):
+        block = command_failures.build_failure_warning(
+            context, session, hook_event.command, folder, _find_format(event)
+        )
     if event.is_dry:
         return block
     try:

@@ -2,7 +2,7 @@
 
 A failure is one of a command if both have the same program and the same target, however they are
 spelled: `uv run pytest -q tests/a.py` is `.venv/bin/pytest tests/a.py`. A confirmed memory names
-its command in its section Command, or in its section Environment.
+its command in its section Command; its section Environment may add the directory.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def find_failures(tree: Catalog, targets: Iterable[CommandTarget], language: str
     """Return the confirmed memories of failures with one of these programs and targets."""
     failures = {}
     for target in targets:
-        terms = analyzer.terms(target.program, language)
+        terms = analyzer.terms(f"{COMMAND} {target.program}", language)
         for record in picks.pick_containing(tree, terms, is_failure, MAX_FAILURES):
             if any(own.covers(target) for own in list_failed(record.memory)):
                 failures[record.path] = record

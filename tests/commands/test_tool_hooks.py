@@ -195,6 +195,22 @@ def test_a_file_that_is_read_brings_its_rules_once(project: Sandbox) -> None:
     assert send(project, "post-tool-use", "", session="s-2", **other) == ""
 
 
+def test_conventions_come_after_decisions(project: Sandbox) -> None:
+    """No change has to answer to a rule from a file of rules, but it governs, too."""
+    project.memory(
+        "sem-money",
+        "Amounts are whole cents.\n",
+        title="Amounts in cents",
+        type="semantic",
+        category="pattern",
+        files=("app/billing/",),
+        importance="0.9",
+    )
+    project.commit("rule")
+    text = shell(project, f"cat {CHARGE}")
+    assert 0 < text.index(RULE) < text.index("| Amounts are whole cents.")
+
+
 @pytest.fixture
 def failing(project: Sandbox) -> Sandbox:
     """A store with a confirmed failure of one command, and a candidate of another one."""
@@ -238,6 +254,12 @@ def test_nothing_is_held_twice_if_it_cannot_be_noted(failing: Sandbox) -> None:
     place = failing.path / ".git" / "memtool" / "shown"
     place.parent.mkdir(exist_ok=True)
     place.write_text("")
+    assert send(failing, "pre-command", "pytest tests/pool.py") == ""
+
+
+def test_a_user_may_let_every_command_run(failing: Sandbox) -> None:
+    """The setting is the user's."""
+    assert failing.run("config", "inject.hold", "false").returncode == 0
     assert send(failing, "pre-command", "pytest tests/pool.py") == ""
 
 
