@@ -358,7 +358,11 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
     hook_event = event.hook_event
     session, cache = build_context_name(hook_event), context.repository.cache_dir
     budget = _compute_budget(context, event)
-    summary = contracts.find_last_summary(event.contract.host, hook_event.transcript)
+    agent = agents.BY_NAME[event.contract.host]
+    transcript = hook_event.transcript or agent.find_transcript(
+        hook_event.session, context.caller.env
+    )
+    summary = contracts.find_last_summary(agent.name, transcript)
     if summary and session and not event.is_dry:
         session_seen.forget_seen(cache, session, summary)
     primer: InjectedBlock | None = None
