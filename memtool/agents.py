@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
 COMMAND, TASK, FAILURE, IGNORED = "command", "task", "failure", "ignored"
 """Meanings of events: a session begins (or continues after its context was lost), the user sends a
@@ -16,12 +20,14 @@ turn ends, a session ends; a command is about to run, a subagent is about to get
 of the agent failed, or none of these."""
 
 SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
+COPILOT_ANSWER = '{{"additionalContext":{text}}}'
 CURSOR_ANSWER = '{{"additional_context":{text}}}'
 PLUGIN_ANSWER = '{{"text":{text}}}'
 HOLD_ANSWER = (
     '{{"hookSpecificOutput":{{"hookEventName":{name},"permissionDecision":"deny",'
     '"permissionDecisionReason":{text}}}}}'
 )
+COPILOT_HOLD_ANSWER = '{{"permissionDecision":"deny","permissionDecisionReason":{text}}}'
 GEMINI_HOLD_ANSWER = '{{"decision":"deny","reason":{text}}}'
 """Templates of an event before a command: the only way to bring a text before it runs is not to
 run it. Context that hosts take here reaches the model with the result."""
@@ -59,8 +65,9 @@ class Agent(Value):
     registered, and that arrive until it is installed again. `max_tokens` limits a text: a host may
     put a longer one into a file and give the model only its path. `has_message_ids`: its
     transcripts give each message a unique id. `summary_mark` is what a compaction leaves in the
-    transcript, for a host that sends no event for it. `database` is the file that holds all
-    sessions, below the user's directory of data.
+    transcript, for a host that sends no event for it. `transcript` is the path of a session's
+    transcript, or of the file that holds all sessions, for a host whose events do not always name
+    it; it is below `home`, a directory in that of the user, unless `home_variable` names another.
     """
 
     name: str
@@ -70,27 +77,38 @@ class Agent(Value):
     max_tokens: int = MAX_TOKENS
     has_message_ids: bool = True
     summary_mark: bytes = b""
-    database: str = ""
+    home: str = ""
+    home_variable: str = ""
+    transcript: str = ""
+
+    def find_transcript(self, session: str, env: Mapping[str, str]) -> str:
+        """Return the path of a session's transcript; empty if only the events name it."""
+        is_name = session.replace("-", "").replace("_", "").isalnum()  # it comes from outside
+        if not self.transcript or ("{session}" in self.transcript and not is_name):
+            return ""
+        home = env.get(self.home_variable) or f"{env.get('HOME', '')}/{self.home}"
+        return f"{home}/{self.transcript.format(session=session)}"
 
 
-# Claude Code, Codex and Gemini read the same JSON. Gemini and Cursor always require JSON; Codex
-# requires it for a stop, and `{}` decides nothing.
+_CLAUDE_EVENTS = (
+    Event("session-start", "SessionStart", START, SPECIFIC_ANSWER, shows_messages=True),
+    Event("subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
+    Event("user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+    Event("pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
+    Event("pre-task", "PreToolUse", TASK, TASK_ANSWER),
+    Event("post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
+    Event("post-tool-use-failure", "PostToolUseFailure", FAILURE, SPECIFIC_ANSWER),
+    Event("pre-compact", "PreCompact", COMPACT),
+    Event("stop", "Stop", STOP),
+    Event("session-end", "SessionEnd", END),
+)
+# Claude Code, Codex, Gemini and Qwen Code read the same JSON. Gemini, Copilot and Cursor always
+# require JSON; Codex requires it for a stop, and `{}` decides nothing.
 _ROWS = (
     Agent(
         "claude",
         "xml",
-        events=(
-            Event("session-start", "SessionStart", START, SPECIFIC_ANSWER, shows_messages=True),
-            Event("subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
-            Event("user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
-            Event("pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
-            Event("pre-task", "PreToolUse", TASK, TASK_ANSWER),
-            Event("post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-            Event("post-tool-use-failure", "PostToolUseFailure", FAILURE, SPECIFIC_ANSWER),
-            Event("pre-compact", "PreCompact", COMPACT),
-            Event("stop", "Stop", STOP),
-            Event("session-end", "SessionEnd", END),
-        ),
+        events=_CLAUDE_EVENTS,
         # A text above 10,000 characters goes into a file.
         max_tokens=2_500,
     ),
@@ -108,6 +126,24 @@ _ROWS = (
         ),
         # A text above about 2,500 tokens goes into a file.
         max_tokens=2_400,
+    ),
+    Agent(
+        "copilot",
+        "text",
+        # A start hook runs at the same time as that of the first prompt, so neither knows what the
+        # other shows: the session begins with the prompt instead.
+        events=(
+            Event("user-prompt-submitted", "userPromptSubmitted", PROMPT, COPILOT_ANSWER, "{}"),
+            Event("pre-command", "preToolUse", COMMAND, COPILOT_HOLD_ANSWER, EMPTY_OBJECT),
+            Event("post-tool-use", "postToolUse", EDIT, COPILOT_ANSWER, EMPTY_OBJECT),
+            Event("pre-compact", "preCompact", COMPACT, silence=EMPTY_OBJECT),
+            Event("agent-stop", "agentStop", STOP, silence=EMPTY_OBJECT),
+            Event("session-end", "sessionEnd", END, silence=EMPTY_OBJECT),
+        ),
+        summary_mark=b'"type":"session.compaction_complete"',
+        home=".copilot",
+        home_variable="COPILOT_HOME",
+        transcript="session-state/{session}/events.jsonl",
     ),
     Agent(
         "cursor",
@@ -150,7 +186,15 @@ _ROWS = (
             Event("idle", "session.idle", STOP, silence=EMPTY_TEXT),
             Event("deleted", "session.deleted", END, silence=EMPTY_TEXT),
         ),
-        database="opencode/opencode.db",
+        home=".local/share",
+        home_variable="XDG_DATA_HOME",
+        transcript="opencode/opencode.db",
+    ),
+    Agent(
+        "qwen",
+        "markdown",
+        # What a start hook of a subagent prints does not reach the model.
+        events=tuple(event for event in _CLAUDE_EVENTS if event.name != "SubagentStart"),
     ),
 )
 BY_NAME: dict[str, Agent] = {row.name: row for row in _ROWS}

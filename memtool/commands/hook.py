@@ -358,9 +358,15 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
     hook_event = event.hook_event
     session, cache = build_context_name(hook_event), context.repository.cache_dir
     budget = _compute_budget(context, event)
-    summary = contracts.find_last_summary(event.contract.host, hook_event.transcript)
+    agent = agents.BY_NAME[event.contract.host]
+    transcript = hook_event.transcript or agent.find_transcript(
+        hook_event.session, context.caller.env
+    )
+    summary = contracts.find_last_summary(agent.name, transcript)
     if summary and session and not event.is_dry:
         session_seen.forget_seen(cache, session, summary)
+    if session and not (event.is_dry or hook_event.agent):
+        _begin_without_start(context, agent, session)
     primer: InjectedBlock | None = None
     if session and session_seen.is_due(cache, session):
         primer = _build_primer(context, event, is_brief=session_seen.has_seen(cache, session))
@@ -401,6 +407,16 @@ def _build_block(
     request = gather.GatherRequest(context, prompt, files, session, shown=shown, has_pins=has_pins)
     shares = plan(context.project.strict_settings, budget, None)
     return build_block(request, _find_format(event), shares, build_tiers(context))
+
+
+def _begin_without_start(context: Context, agent: agents.Agent, session: str) -> None:
+    """Begin a session with its first prompt, for a host without an event for its start."""
+    if any(row.meaning == agents.START for row in agent.events):
+        return
+    from memtool.inject import session_primer, session_seen
+
+    if not session_seen.find_beginnings(context.repository.cache_dir, session):
+        session_primer.begin(context, session)
 
 
 def _answer_tool(context: Context, event: HookCall) -> InjectedBlock | None:

@@ -102,6 +102,18 @@ EDITING, READING, SHELL, DELEGATING = "edit", "read", "shell", "task"
 """What a tool does: it changes files, shows one, runs a command, or starts a subagent."""
 _HOOK_CONTEXT = ("<hook_context>", "</hook_context>")
 """Markers around the context that Gemini puts before the prompt."""
+_COPILOT_KEYS = (
+    ("agentId", "agent_id"),
+    ("parentAgentId", "session_id"),
+    ("sessionId", "session_id"),
+    ("toolArgs", "tool_input"),
+    ("toolName", "tool_name"),
+    ("transcriptPath", "transcript_path"),
+)
+"""Copilot's names of what others name as on the right, in order of precedence: the session id of a
+subagent is its own."""
+_OWN_KEYS = (("cursor_version", "cursor"), ("sessionId", "copilot"))
+"""Keys that only one host sends."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Keys of a tool's input that name its file."""
 
@@ -153,8 +165,11 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
+    for name, key in _COPILOT_KEYS:
+        if name in event:
+            event.setdefault(key, event[name])
     roots = event.get("workspace_roots")
-    tool_input = event.get("tool_input")
+    tool_input = _parse_arguments(event.get("tool_input"))
     tool_input = tool_input if isinstance(tool_input, dict) else {}
     action = _find_action(_clean_text(event.get("tool_name")))
     is_task = action == DELEGATING
@@ -169,7 +184,7 @@ def read(data: bytes) -> HookEvent:
         files=tuple(_find_files(event, tool_input, action)),
         transcript=_clean_path(event.get("transcript_path")),
         source=_clean_text(event.get("source"))[:MAX_NAME_CHARS],
-        client="cursor" if "cursor_version" in event else "",
+        client=next((host for key, host in _OWN_KEYS if key in event), ""),
         digest=digest(data),
         action=action,
         command=_read_command(tool_input) if action == SHELL else "",
@@ -216,6 +231,16 @@ def _find_files(event: Mapping[str, Any], tool_input: Mapping[str, Any], action:
         for name in ("command", "input", "patch"):
             paths += _find_patched_files(_clean_text(tool_input.get(name)))
     return list(dict.fromkeys(paths))[:MAX_FILES]
+
+
+def _parse_arguments(value: Any) -> Any:
+    """Return the arguments of a tool, which may come as the text of a JSON object or a patch."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value) if value.lstrip().startswith("{") else {"patch": value}
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _valid_paths(values: Any) -> Iterator[str]:

@@ -157,8 +157,9 @@ def _parse_answer(answer: str, *, is_json: bool) -> str:
     if not isinstance(fields, dict):
         raise ValueError  # noqa: TRY004  # of the host, not ours
     specific = fields.get("hookSpecificOutput")
-    inner = specific.get("additionalContext") if isinstance(specific, dict) else None
-    return str(inner or fields.get("additional_context") or fields.get("text") or "")
+    inner = specific if isinstance(specific, dict) else fields
+    texts = (inner.get("additionalContext"), *map(fields.get, ("additional_context", "text")))
+    return str(next(filter(None, texts), ""))
 
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")
