@@ -81,8 +81,8 @@ def cpu_ms(argv: list[str], folder: Path) -> float:
 
 def tool_ms(name: str, folder: Path, number: int) -> float:
     """Return the CPU time of the hook of a tool. Two equal events would count as one."""
-    event, more = TOOLS[name]
-    sent = {"session_id": "bench", "cwd": str(folder), "number": number, **more}
+    event, fields = TOOLS[name]
+    sent = {"session_id": "bench", "cwd": str(folder), "number": number, **fields}
     dry = [] if event == "pre-command" else ["--dry-run"]
     return cpu_ms([*HOOK[:4], "hook", "claude", event, "--input", json.dumps(sent), *dry], folder)
 

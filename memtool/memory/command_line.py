@@ -96,10 +96,10 @@ class CommandTarget(Value):
         """Return whether another command runs this program on this target, perhaps on more."""
         if self.program != other.program:
             return False
-        own, others = self.targets or self.unsure, other.targets | other.unsure
-        if not own:
-            return not others
-        return all(any(_overlap(target, path) for path in others) for target in own)
+        targets, places = self.targets or self.unsure, other.targets | other.unsure
+        if not targets:
+            return not places
+        return all(any(_overlap(target, place) for place in places) for target in targets)
 
 
 def _overlap(path: str, other: str) -> bool:
@@ -231,24 +231,24 @@ def find_target(command: SimpleCommand) -> CommandTarget | None:
 
 def _without_wrappers(words: Sequence[str]) -> list[str]:
     """Return the words from the program on, which others may start."""
-    rest = [*words]
-    while rest:
-        name = _name_program(rest[0])
-        if _SETTING.match(rest[0]):
-            del rest[0]
+    remaining = [*words]
+    while remaining:
+        name = _name_program(remaining[0])
+        if _SETTING.match(remaining[0]):
+            del remaining[0]
         elif name in _WRAPPERS:
-            del rest[0]
-            while rest and (rest[0].startswith("-") or rest[0][:1].isdigit()):
-                del rest[0]
-        elif tuple(rest[:2]) in _RUNNERS:
-            del rest[:2]
-            while rest and rest[0].startswith("-"):
-                del rest[0]
-        elif name == "python" and rest[1:2] == ["-m"]:
-            del rest[:2]
+            del remaining[0]
+            while remaining and (remaining[0].startswith("-") or remaining[0][:1].isdigit()):
+                del remaining[0]
+        elif tuple(remaining[:2]) in _RUNNERS:
+            del remaining[:2]
+            while remaining and remaining[0].startswith("-"):
+                del remaining[0]
+        elif name == "python" and remaining[1:2] == ["-m"]:
+            del remaining[:2]
         else:
             break
-    return rest
+    return remaining
 
 
 def _name_program(word: str) -> str:

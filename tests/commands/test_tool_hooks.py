@@ -52,7 +52,7 @@ def send(
     cwd: Path | None = None,
     session: str = "s-1",
     host: str = "claude",
-    **more: Any,
+    **changes: Any,
 ) -> str:
     """Send an event of the shell tool, and return the text of the answer, "" for silence."""
     sent = {
@@ -61,7 +61,7 @@ def send(
         "tool_name": "Bash",
         "tool_input": {"command": command},
         "tool_use_id": next(_calls),
-        **more,
+        **changes,
     }
     done = project.run("hook", host, event, stdin=json.dumps(sent), cwd=project.path.parent)
     assert (done.returncode, done.stderr) == (0, "")
@@ -85,8 +85,8 @@ def shell(project: Sandbox, command: str, *, cwd: Path | None = None, session: s
         capture_output=True,
     )
     if done.returncode:
-        more = {"error": f"Exit code {done.returncode}"}
-        return send(project, "post-tool-use-failure", command, cwd=cwd, session=session, **more)
+        failure = {"error": f"Exit code {done.returncode}"}
+        return send(project, "post-tool-use-failure", command, cwd=cwd, session=session, **failure)
     return send(project, "post-tool-use", command, cwd=cwd, session=session)
 
 

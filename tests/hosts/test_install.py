@@ -241,6 +241,32 @@ def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host
     assert path.read_bytes() == current
 
 
+@pytest.mark.parametrize(
+    ("host", "older", "is_ours"),
+    [
+        ("claude", "Edit|Write|MultiEdit|NotebookEdit", True),
+        ("claude", "Edit|MyOwnTool", False),
+        ("codex", "apply_patch|Edit|Write", True),
+        ("gemini", "write_file|replace", True),
+    ],
+)
+def test_a_hook_is_run_for_the_tools_of_this_version(
+    sandbox: Sandbox, host: str, older: str, *, is_ours: bool
+) -> None:
+    """An older version had fewer tools. A matcher with others is the user's, and stays."""
+    install(sandbox.context(), host)
+    path = sandbox.path / HOOK_FILES[host]
+    settings = json.loads(path.read_text())
+    name = "AfterTool" if host == "gemini" else "PostToolUse"
+    (group,) = settings["hooks"][name]
+    current, group["matcher"] = group["matcher"], older
+    path.write_text(json.dumps(settings, indent=2) + "\n")
+    assert bool(install(sandbox.context(), host, yes=True).steps) == is_ours
+    (group,) = json.loads(path.read_text())["hooks"][name]
+    assert group["matcher"] == (current if is_ours else older)
+    assert not install(sandbox.context(), host, yes=True).steps
+
+
 def test_an_unchanged_hook_is_not_rewritten(sandbox: Sandbox) -> None:
     """Codex asks for trust again when a hook changes: the bytes and the file stay the same."""
     install(sandbox.context(), "codex")

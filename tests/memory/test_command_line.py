@@ -42,7 +42,7 @@ def test_a_line_is_split_as_a_shell_does(
 ) -> None:
     """Quotes, separators, redirections, heredocs and directories count; nothing is expanded."""
     commands = split_commands(line)
-    assert [(one.words, one.redirects, one.folder) for one in commands] == expected
+    assert [(command.words, command.redirects, command.folder) for command in commands] == expected
 
 
 @pytest.mark.parametrize(
