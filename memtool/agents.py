@@ -193,8 +193,12 @@ _ROWS = (
     Agent(
         "qwen",
         "markdown",
-        # What a start hook of a subagent prints does not reach the model.
-        events=tuple(event for event in _CLAUDE_EVENTS if event.name != "SubagentStart"),
+        # Nothing of a hook reaches a subagent: neither the text at its start, nor a changed task.
+        events=tuple(
+            event
+            for event in _CLAUDE_EVENTS
+            if event.name != "SubagentStart" and event.meaning != TASK
+        ),
     ),
 )
 BY_NAME: dict[str, Agent] = {row.name: row for row in _ROWS}

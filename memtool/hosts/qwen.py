@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.agents import COMMAND, EDIT, FAILURE, TASK
+from memtool.agents import COMMAND, EDIT, FAILURE
 from memtool.hosts import edits
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
 from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
@@ -14,7 +14,6 @@ MATCHERS = {
     COMMAND: "run_shell_command",
     EDIT: "edit|notebook_edit|read_file|run_shell_command|write_file",
     FAILURE: "run_shell_command",
-    TASK: "agent|task",
 }
 
 
