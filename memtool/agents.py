@@ -19,6 +19,7 @@ prompt, the agent changed files, the context is about to be compacted, a turn en
 a command of the agent failed, or none of these."""
 
 SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
+CLINE_ANSWER = '{{"contextModification":{text}}}'
 COPILOT_ANSWER = '{{"additionalContext":{text}}}'
 CURSOR_ANSWER = '{{"additional_context":{text}}}'
 PLUGIN_ANSWER = '{{"text":{text}}}'
@@ -100,6 +101,12 @@ _ROWS = (
         max_tokens=2_500,
     ),
     Agent(
+        "cline",
+        "text",
+        # Its other hooks do not run, or what they print does not reach the model.
+        events=(Event("post-tool-use", "PostToolUse", EDIT, CLINE_ANSWER, EMPTY_OBJECT),),
+    ),
+    Agent(
         "codex",
         "text",
         events=(
@@ -176,8 +183,9 @@ _ROWS = (
     Agent(
         "qwen",
         "markdown",
-        # What a start hook of a subagent prints does not reach the model.
-        events=tuple(event for event in _CLAUDE_EVENTS if event.name != "SubagentStart"),
+        # A resumed session has lost what its start hook printed, and a subagent never gets it: the
+        # primer comes with the first prompt.
+        events=(Event("session-start", "SessionStart", START), *_CLAUDE_EVENTS[2:]),
     ),
 )
 BY_NAME: dict[str, Agent] = {row.name: row for row in _ROWS}

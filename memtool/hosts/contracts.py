@@ -92,7 +92,11 @@ _COPILOT_KEYS = (
 )
 """Copilot's names of what others name as on the right, in order of precedence: the session id of a
 subagent is its own."""
-_OWN_KEYS = (("cursor_version", "cursor"), ("sessionId", "copilot"))
+_OWN_KEYS = (
+    ("clineVersion", "cline"),
+    ("cursor_version", "cursor"),
+    ("sessionId", "copilot"),
+)
 """Keys that only one host sends."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Keys of a tool's input that name its file."""
@@ -141,6 +145,8 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
+    if "clineVersion" in event:
+        event |= _translate_cline(event)
     for name, key in _COPILOT_KEYS:
         if name in event:
             event.setdefault(key, event[name])
@@ -160,6 +166,21 @@ def read(data: bytes) -> HookEvent:
         digest=digest(data),
         **_parse_failure(event),
     )
+
+
+def _translate_cline(event: dict[str, Any]) -> dict[str, Any]:
+    """Return what Cline says in words of its own; each of its agents has an id, also the first."""
+    session, tool = (
+        value if isinstance(value, dict) else {}
+        for value in (event.get("sessionContext"), event.get("postToolUse"))
+    )
+    return {
+        "session_id": session.get("rootSessionId") or event.get("taskId"),
+        "agent_id": event.get("agent_id") if event.get("parent_agent_id") else "",
+        "workspace_roots": event.get("workspaceRoots"),
+        "tool_name": tool.get("toolName"),
+        "tool_input": tool.get("parameters"),
+    }
 
 
 def _parse_failure(event: dict[str, Any]) -> dict[str, str]:
