@@ -20,6 +20,7 @@ turn ends, a session ends; a command is about to run, a subagent is about to get
 of the agent failed, or none of these."""
 
 SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
+CLINE_ANSWER = '{{"contextModification":{text}}}'
 COPILOT_ANSWER = '{{"additionalContext":{text}}}'
 CURSOR_ANSWER = '{{"additional_context":{text}}}'
 PLUGIN_ANSWER = '{{"text":{text}}}'
@@ -113,6 +114,12 @@ _ROWS = (
         max_tokens=2_500,
     ),
     Agent(
+        "cline",
+        "text",
+        # Its other hooks do not run, or what they print does not reach the model.
+        events=(Event("post-tool-use", "PostToolUse", EDIT, CLINE_ANSWER, EMPTY_OBJECT),),
+    ),
+    Agent(
         "codex",
         "text",
         events=(
@@ -193,11 +200,11 @@ _ROWS = (
     Agent(
         "qwen",
         "markdown",
-        # Nothing of a hook reaches a subagent: neither the text at its start, nor a changed task.
-        events=tuple(
-            event
-            for event in _CLAUDE_EVENTS
-            if event.name != "SubagentStart" and event.meaning != TASK
+        # A resumed session has lost what its start hook printed, and a subagent gets nothing of any
+        # hook, not even a changed task: the primer comes with the first prompt.
+        events=(
+            Event("session-start", "SessionStart", START),
+            *(event for event in _CLAUDE_EVENTS[2:] if event.meaning != TASK),
         ),
     ),
 )

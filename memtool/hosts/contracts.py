@@ -95,7 +95,7 @@ _EDITING_TOOLS = frozenset(tables.read_words("sessions/editing_tools"))
 """Hosts' names of tools that change files, in lower case."""
 _READING_TOOLS = frozenset(("read", "read_file", "view"))
 _SHELL_TOOLS = frozenset(
-    ("bash", "exec_command", "local_shell", "run_shell_command", "shell", "shell_command")
+    ("bash", "exec_command", "execute_command", "local_shell", "run_shell_command", "shell")
 )
 _TASK_TOOLS = frozenset(("agent", "task"))
 EDITING, READING, SHELL, DELEGATING = "edit", "read", "shell", "task"
@@ -112,7 +112,11 @@ _COPILOT_KEYS = (
 )
 """Copilot's names of what others name as on the right, in order of precedence: the session id of a
 subagent is its own."""
-_OWN_KEYS = (("cursor_version", "cursor"), ("sessionId", "copilot"))
+_OWN_KEYS = (
+    ("clineVersion", "cline"),
+    ("cursor_version", "cursor"),
+    ("sessionId", "copilot"),
+)
 """Keys that only one host sends."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Keys of a tool's input that name its file."""
@@ -165,6 +169,8 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
+    if "clineVersion" in event:
+        event |= _translate_cline(event)
     for name, key in _COPILOT_KEYS:
         if name in event:
             event.setdefault(key, event[name])
@@ -212,6 +218,21 @@ def _read_command(tool_input: Mapping[str, Any]) -> str:
         return _clean_text(command)
     words = [word for word in map(_clean_text, command) if word]
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+
+
+def _translate_cline(event: dict[str, Any]) -> dict[str, Any]:
+    """Return what Cline says in words of its own; each of its agents has an id, also the first."""
+    session, tool = (
+        value if isinstance(value, dict) else {}
+        for value in (event.get("sessionContext"), event.get("postToolUse"))
+    )
+    return {
+        "session_id": session.get("rootSessionId") or event.get("taskId"),
+        "agent_id": event.get("agent_id") if event.get("parent_agent_id") else "",
+        "workspace_roots": event.get("workspaceRoots"),
+        "tool_name": tool.get("toolName"),
+        "tool_input": tool.get("parameters"),
+    }
 
 
 def _clean_prompt(text: str) -> str:

@@ -52,6 +52,7 @@ class WholeFile(ConfigEdit):
     """A file that belongs to memtool alone; a user's file of the same name is not changed."""
 
     text: str
+    is_executable: bool = False
 
     def add(self, before: bytes | None) -> bytes:
         """Return our file, or the user's file if there is one."""

@@ -23,6 +23,7 @@ from hosts_live.model_server import Call
 CLIENTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtool-live-clients"
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
+    "cline": "cline",
     "codex": "@openai/codex",
     "copilot": "@github/copilot",
     "gemini": "@google/gemini-cli",
@@ -217,6 +218,19 @@ def _opencode_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
     return Call("read", {"filePath": str(path)}), Call("edit", edit)
 
 
+def _cline_settings(url: str, _path: Path) -> dict[str, str]:
+    name = "openai-compatible"
+    model = {"provider": name, "apiKey": "made-up", "model": "made-up", "baseUrl": f"{url}/v1"}
+    providers = {name: {"settings": model, "updatedAt": "2026-11-27T20:03:40.714Z"}}
+    settings = {"version": 1, "lastUsedProvider": name, "modes": {}, "providers": providers}
+    return {".cline/data/settings/providers.json": json.dumps(settings)}
+
+
+def _cline_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
+    edit = {"path": str(path), "old_text": old, "new_text": new}
+    return Call("read_files", {"files": [{"path": str(path)}]}), Call("editor", edit)
+
+
 def _copilot_env(url: str) -> dict[str, str]:
     return {
         "COPILOT_AUTO_UPDATE": "false",
@@ -299,6 +313,16 @@ OPENCODE = Client(
     search="memtool_search",
     settings=_opencode_settings,
 )
+CLINE = Client(
+    "cline",
+    run=("--auto-approve", "true", "-P", "openai-compatible", "-m", "made-up"),
+    resume=(),
+    env=lambda _url: {},
+    edit=_cline_edit,
+    shell=lambda command: Call("run_commands", {"commands": [command]}),
+    search="",
+    settings=_cline_settings,
+)
 COPILOT = Client(
     "copilot",
     run=("--allow-all-tools", "-p"),
@@ -319,4 +343,6 @@ QWEN = Client(
     search="mcp__memtool__search",
     settings=_qwen_settings,
 )
-ALL = (CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN)
+FULL = (CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN)
+"""Clients whose hooks answer a prompt; Cline's answer a tool only."""
+ALL = tuple(sorted((*FULL, CLINE), key=str))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 from hosts_live import clients
-from hosts_live.clients import CLAUDE, GEMINI, OPENCODE, Client
+from hosts_live.clients import CLAUDE, CLINE, GEMINI, OPENCODE, Client
 from hosts_live.model_server import Call, ModelServer, Request
 from hosts_live.proven import SCENARIOS, write_table
 
@@ -41,7 +41,7 @@ MAX_PRIMER_CHARS, MAX_BLOCK_CHARS = 2_500, 1_500
 """Characters of the primer of three memories, and of a block of one or two."""
 
 Proven = Callable[[Client, str], None]
-every = pytest.mark.parametrize("client", clients.ALL, ids=str)
+every = pytest.mark.parametrize("client", clients.FULL, ids=str)
 
 
 @pytest.fixture(scope="module")
@@ -224,7 +224,7 @@ def test_two_installations_and_a_neighbour_are_as_one(
     The second session starts in a package, where some clients read the user's settings only.
     """
     team = planted(bare, client, model)
-    for other in clients.ALL:
+    for other in clients.FULL:
         run(team, "install", other.name, "--yes")
     run(team, "install", client.name, "--user", "--yes")
     charge = team.path / CHARGE
@@ -303,7 +303,39 @@ def test_the_worktree_is_looked_at_when_a_command_fails(
     assert {"cwd: .", "exit: 3", f"commit: {failed}", "diff: clean"} <= set(lines)
 
 
-@every
+READERS = (clients.CLINE, clients.CODEX, clients.COPILOT, OPENCODE, clients.QWEN)
+"""Clients that read AGENTS.md by themselves."""
+
+
+@pytest.mark.parametrize("client", READERS, ids=str)
+def test_the_block_of_agents_md_reaches_the_model(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """Without any hook: this is what every other agent gets that reads the file."""
+    client.configure(bare, model.url)
+    run(bare, "install", "agents-md")
+    ask(bare, client, model, QUESTION)
+    assert model.turns[0].text.count(PINNED) == 1
+    proven(client, "block of AGENTS.md")
+
+
+def test_cline_is_warned_at_an_edit(bare: Sandbox, model: ModelServer, proven: Proven) -> None:
+    """Its hooks answer a tool only."""
+    team = planted(bare, CLINE, model)
+    charge = team.path / CHARGE
+    model.play(
+        *CLINE.edit(charge, "    return 1", "    return 2"),
+        *CLINE.edit(charge, "    return 2", "    return 3"),
+        "The charge is three.",
+    )
+    last = ask(team, CLINE, model, QUESTION)
+    assert charge.read_text().endswith("return 3\n")
+    assert f"| {WARNING}" not in model.turns[0].text
+    assert last.text.count(f"| {WARNING}") == 1
+    proven(CLINE, "warning at an edit once")
+
+
+@pytest.mark.parametrize("client", clients.ALL, ids=str)
 def test_without_memtool_the_agent_works(
     client: Client, bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:
