@@ -411,7 +411,8 @@ def _build_block(
 
 def _begin_without_start(context: Context, agent: agents.Agent, session: str) -> None:
     """Begin a session with its first prompt, for a host without an event for its start."""
-    if any(row.meaning == agents.START for row in agent.events):
+    has_memory = context.project.has_directory or context.global_context is not None
+    if not has_memory or any(row.meaning == agents.START for row in agent.events):
         return
     from memtool.inject import session_primer, session_seen
 

@@ -139,6 +139,15 @@ def test_what_is_no_event_is_unreadable(data: bytes) -> None:
                 "transcript_path",
                 "source",
                 "agent_id",
+                "agentId",
+                "clineVersion",
+                "parentAgentId",
+                "postToolUse",
+                "sessionContext",
+                "sessionId",
+                "toolArgs",
+                "toolName",
+                "workspaceRoots",
             ]
         ),
         anything,
@@ -205,6 +214,46 @@ def test_a_patch_names_every_file_that_it_touches() -> None:
     patch += "*** Delete File: e.py\n*** Update File: a.py\n*** End Patch"
     event = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
     assert read(json.dumps(event).encode()).files == ("a.py", "b c.py", "d.py", "e.py")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "a.py", "unknown": {"path": "b.py"}},
+        '{"path": "a.py"}',
+        "*** Begin Patch\n*** Update File: a.py\n*** End Patch",
+    ],
+)
+def test_arguments_of_a_tool_may_come_as_text(arguments: object) -> None:
+    """Copilot sent JSON in a string before it sent an object, and sends a patch as it is."""
+    event = {"sessionId": "s", "toolName": "edit", "toolArgs": arguments}
+    assert read(json.dumps(event).encode()).files == ("a.py",)
+    assert read(json.dumps(event | {"toolArgs": "{" * 100_000}).encode()).files == ()
+
+
+def test_a_subagent_of_copilot_belongs_to_the_session_that_started_it() -> None:
+    """Its own id is that of the agent, so that its context is one of the session's."""
+    event = {"sessionId": "b", "agentId": "b", "parentAgentId": "a", "prompt": "look"}
+    parsed = read(json.dumps(event).encode())
+    assert (parsed.session, parsed.agent) == ("a", "b")
+
+
+def test_the_main_agent_of_cline_is_no_subagent() -> None:
+    """It has an id as well, and no parent."""
+    event = {"clineVersion": "", "taskId": "t", "agent_id": "a", "parent_agent_id": None}
+    assert read(json.dumps(event).encode()).agent == ""
+    assert read(json.dumps(event | {"parent_agent_id": "p"}).encode()).agent == "a"
+
+
+@pytest.mark.parametrize("session", ["", "../../etc/passwd", "a/b", "a.b", "s\0"])
+def test_a_name_from_outside_leads_nowhere(session: str) -> None:
+    """Where the path of a transcript is made of it, it is a plain name."""
+    agent = agents.BY_NAME["copilot"]
+    assert agent.find_transcript(session, {"HOME": "/home/ada"}) == ""
+    assert agent.find_transcript("a-1", {"HOME": "/home/ada"}) == (
+        "/home/ada/.copilot/session-state/a-1/events.jsonl"
+    )
+    assert agent.find_transcript("a-1", {"COPILOT_HOME": "/c"}).startswith("/c/session-state/")
 
 
 def test_what_is_too_large_is_not_read():

@@ -84,7 +84,8 @@ class Client:
     """One client: its arguments, settings and tools.
 
     `env` and `settings` take the address of the model; settings are files below the home directory
-    or, where they begin with `./`, the repository.
+    or, where they begin with `./`, the repository. `has_end`: it reports the end of a session also
+    without a terminal.
     """
 
     name: str
@@ -95,6 +96,7 @@ class Client:
     shell: Callable[[str], Call]
     search: str
     trust: Mapping[str, str] = field(default_factory=dict)
+    has_end: bool = True
     settings: Callable[[str, Path], Mapping[str, str]] = field(default=lambda _url, _path: {})
 
     def __str__(self) -> str:
@@ -342,6 +344,7 @@ QWEN = Client(
     shell=lambda command: Call("run_shell_command", {"command": command, "is_background": False}),
     search="mcp__memtool__search",
     settings=_qwen_settings,
+    has_end=False,
 )
 FULL = (CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN)
 """Clients whose hooks answer a prompt; Cline's answer a tool only."""

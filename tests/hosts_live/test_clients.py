@@ -147,13 +147,17 @@ def ask(team: Sandbox, client: Client, model: ModelServer, *prompt: str, **env: 
     return model.turns[-1]
 
 
-def ended_sessions(team: Sandbox) -> str:
+def ended_sessions(team: Sandbox, client: Client) -> str:
     """Wait for a session to end, and list it: hooks capture in the background."""
     listed = ""
     for _try in range(CAPTURE_S * 10):
         listed = team.process("session", "list", "--status", "ended").stdout
         if listed:
             break
+        if not client.has_end:
+            time.sleep(2)  # until the capture is done
+            for session in json.loads(run(team, "session", "list", "--json"))["sessions"]:
+                run(team, "session", "end", session["id"])
         time.sleep(0.1)
     return listed
 
@@ -242,7 +246,7 @@ def test_two_installations_and_a_neighbour_are_as_one(
             if place is package
             else "each once with hooks of user and project",
         )
-    ended_sessions(team)
+    ended_sessions(team, client)
     listed = json.loads(run(team, "session", "list", "--json"))["sessions"]
     assert len(listed) == 2
     for session in listed:
@@ -264,7 +268,7 @@ def test_what_was_typed_and_what_failed_is_kept(
         "It passes.",
     )
     ask(team, client, model, f"{RULE} The database is {SECRET}.")
-    listed = ended_sessions(team)
+    listed = ended_sessions(team, client)
     assert "From now on never call" in listed
     output = run(team, "promote", "--list", "--json")
     assert "payment provider" in output
@@ -295,7 +299,7 @@ def test_the_worktree_is_looked_at_when_a_command_fails(
         "It passes.",
     )
     ask(team, client, model, "please go on")
-    ended_sessions(team)
+    ended_sessions(team, client)
     assert run(team, "promote", "--preset", "aggressive")
     (path,) = team.path.glob(".memory/episodic/*/*.md")
     lines = path.read_text().splitlines()
@@ -385,7 +389,7 @@ def test_slash_commands_work_and_what_follows_is_evidence(
             words = ("--command", name, RULE) if client is OPENCODE else (f"{name} {RULE}",)
             ask(team, client, model, *words)
             assert text in model.turns[0].text
-    ended_sessions(team)
+    ended_sessions(team, client)
     sessions = run(team, "session", "list", "--json")
     assert "From now on never call" in sessions
     stored = [
@@ -489,7 +493,7 @@ def test_memtool_asks_in_the_session_and_gets_no_reply_there(
     team = planted(bare, CLAUDE, model)
     fact = "Turns out the webhook signature is computed over the raw body, not the JSON."
     injected = memory_of(ask(team, CLAUDE, model, fact))
-    assert ended_sessions(team)
+    assert ended_sessions(team, CLAUDE)
     (session,) = json.loads(run(team, "session", "list", "--json"))["sessions"]
     team.env.update(CLAUDE.env(model.url), MEMTOOL_GLOBAL=str(team.path.parent / "global"))
     words = f"{clients.programs() / 'claude'},--resume,{{session}},-p,--tools="
