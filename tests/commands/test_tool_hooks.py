@@ -263,6 +263,33 @@ def test_a_user_may_let_every_command_run(failing: Sandbox) -> None:
     assert send(failing, "pre-command", "pytest tests/pool.py") == ""
 
 
+def test_the_directory_of_a_failure_counts(failing: Sandbox) -> None:
+    """Two packages have a file of one name; the recorded directory tells which one failed."""
+    environment = 'argv: ["pytest", "test_api.py"]\ncwd: web\nexit: 1'
+    failing.memory(
+        "epi-web",
+        f"{FAILURE}.\n\n## Command\n\npytest test_api.py\n\n## Environment\n\n{environment}\n",
+        title=FAILURE,
+        type="episodic",
+        category="error",
+    )
+    failing.commit("web")
+    (failing.path / "api").mkdir()
+    assert send(failing, "pre-command", "cd api && pytest test_api.py") == ""
+    assert LEAD in send(failing, "pre-command", "cd web; pytest -x ./test_api.py")
+
+
+def test_the_mark_of_an_old_session_goes(project: Sandbox) -> None:
+    """Each session has one small file; those of long ago are removed when another one begins."""
+    assert shell(project, "ls") == ""
+    folder = project.path / ".git/memtool/commands"
+    (mark,) = folder.iterdir()
+    os.utime(mark, (0, 0))
+    start = {"session_id": "s-2", "cwd": str(project.path), "source": "startup"}
+    project.run("hook", "claude", "session-start", stdin=json.dumps(start))
+    assert list(folder.iterdir()) == []
+
+
 def test_a_superseded_failure_holds_nothing(failing: Sandbox) -> None:
     """Nor does one that was taken back."""
     done = failing.run("forget", "epi-pool", "--reason", "It was fixed")
