@@ -468,7 +468,7 @@ def _answer_before_command(context: Context, event: HookCall) -> InjectedBlock |
     block = None
     if context.settings.setting("inject.hold"):
         block = command_failures.build_failure_warning(
-            context, session, hook_event.command, folder, _find_format(event)
+            context, session, hook_event.command, folder, lambda: _find_format(event)
         )
     if event.is_dry:
         return block

@@ -18,7 +18,7 @@ from memtool.search import picks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from memtool.index.reader import Catalog
     from memtool.inject.block import BlockFormat, InjectedBlock
@@ -44,7 +44,7 @@ LEAD = (
 
 
 def build_failure_warning(
-    context: Context, session: str, line: str, folder: str, form: BlockFormat
+    context: Context, session: str, line: str, folder: str, find_format: Callable[[], BlockFormat]
 ) -> InjectedBlock | None:
     """Build a block of the failures of a command line that is about to run; None without any.
 
@@ -72,7 +72,7 @@ def build_failure_warning(
 
     request = gather.GatherRequest(context, session=session)
     own = gather.with_rules(gather.collect_ungoverned(request), request, find)
-    return build_warning(request, own, form, MAX_RULE_TOKENS, LEAD)
+    return build_warning(request, own, find_format(), MAX_RULE_TOKENS, LEAD)
 
 
 def find_targets(context: Context, line: str, folder: str) -> list[CommandTarget]:

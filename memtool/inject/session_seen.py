@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
-from memtool.inject.candidates import CandidateVerdict, build_verdict
 from memtool.store import files
 from memtool.store.files import read_or_none
 from memtool.value import Value, digest
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from memtool.inject.candidates import Candidate
+    from memtool.inject.candidates import Candidate, CandidateVerdict
     from memtool.inject.tiers import BlockEntry
     from memtool.store.context import Context
     from memtool.store.tree import Record
@@ -241,6 +240,8 @@ class SeenMemories(Value):
         """Return those that the session has not seen, and verdicts about the others."""
         if not self.seen:
             return list(chosen), []
+        from memtool.inject.candidates import build_verdict  # the hook of a command needs none
+
         fresh_candidates, dropped = [], []
         for candidate in chosen:
             id_, version = self.version_of(candidate.record)
