@@ -16,6 +16,7 @@ from conftest import Sandbox, make_memory
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
+from memtool.calls.wording import with_tools
 from memtool.mcp import transport
 from memtool.mcp.server import COMMON, format_instructions, list_tools
 from memtool.memory import document
@@ -252,7 +253,8 @@ def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.memory("dec-b", "Sessions end after a day.\n")
     sandbox.commit()
-    block = sandbox.run("inject", "--prompt", "sessions").stdout
+    block = with_tools(sandbox.run("inject", "--prompt", "sessions").stdout, list_tools(every=True))
+    assert "`show` ID prints one in full" in block
     expected = sandbox.json("search", "sessions", "--limit", "1")
 
     async def story(client: Client) -> None:
@@ -410,7 +412,9 @@ def test_the_primer_is_a_prompt(sandbox: Sandbox):
         assert empty.content.text == "There is no memory to begin with."
         sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
         (message,) = (await client.get_prompt(prompt.name, {"for": "claude"})).messages
-        assert message.content.text == sandbox.run("inject", "--primer", "--for", "claude").stdout
+        primer = sandbox.run("inject", "--primer", "--for", "claude").stdout
+        assert message.content.text == with_tools(primer, list_tools(every=True))
+        assert "`search` WORDS" in message.content.text
         assert "Never force-push." in message.content.text
         for name, arguments in (("nope", {}), ("primer", {"for": "x"}), ("primer", {"write": "x"})):
             with pytest.raises(MCPError):
@@ -527,9 +531,9 @@ def test_without_any_repository_every_call_says_so(sandbox: Sandbox, tmp_path: P
     async def story(client: Client) -> None:
         assert (await client.list_resources()).resources == []
         message = await refused(client, "search", query="x")
-        assert "is not in a git repository\nhint: git init" in message
+        assert "is not in a git repository\nhint: the user can run git init" in message
         sandbox.git("init", "--quiet", str(place))
-        assert "hint: memtool init" in await refused(client, "list")
+        assert "hint: the user can run memtool init" in await refused(client, "list")
         assert (await client.list_resources()).resources == []
         (place / ".memory" / "decision").mkdir(parents=True)
         (place / ".memory" / "decision" / "dec-a.md").write_bytes(document.write(make_memory()))
