@@ -30,9 +30,11 @@ _QUOTED_OR_CALL = re.compile(
 `lead` says that somebody is asked to run it."""
 _QUOTED_COMMAND = re.compile(r'"((?:git|memtool) [^"\n]*)"')
 _GIT_LINE = re.compile(
-    r"^(?=git (?:-C|add|checkout|commit|config|fetch|init|merge|rebase|remote|restore|switch)\b)",
+    r"^(?=git (?:-C|add|checkout|commit|config|diff|fetch|init|log|merge|mv|rebase|remote|reset"
+    r"|restore|rm|sparse-checkout|status|switch)\b)",
     re.MULTILINE,
 )
+"""Matches the beginning of a line that is a command of git, and no sentence about git."""
 FOR_USER = "the user can run "
 PLACES = {"--global": GLOBAL, "-C": DIRECTORY}
 """Options before the verb, with the arguments of tools."""
