@@ -150,7 +150,7 @@ def _word(text: str, procedure: Procedure, place: ServedRepository) -> str:
 
 def _call(procedure: Procedure, arguments: Mapping[str, Any], place: ServedRepository) -> Answer:
     layouts: list[Layout] = []
-    given = read_arguments(procedure.parameters, arguments)
+    values = read_arguments(procedure.parameters, arguments)
 
     def shape(value: Any, layout: Layout) -> str:
         layouts[:] = [layout]
@@ -161,7 +161,7 @@ def _call(procedure: Procedure, arguments: Mapping[str, Any], place: ServedRepos
             whole = _word_block(whole, place.tools)
         return make_visible("\n".join(filter(None, [*layout.reports, whole])))
 
-    value, text, noted = run_procedure(procedure, bind(procedure.signature, given), place, shape)
+    value, text, noted = run_procedure(procedure, bind(procedure.signature, values), place, shape)
     content, cut = to_structured(value, MAX_ROWS) if place.is_structured else (None, [])
     if procedure.name == BLOCK and content is not None:
         content["text"] = text

@@ -57,11 +57,11 @@ def _ask_supersede(context: Context, values: Values, _tried: Any) -> Question | 
     is_trusted = TRUST_LEVELS.index(origin.trust) >= TRUST_LEVELS.index("trusted")
     if not is_trusted or record.memory.status not in ("confirmed", "pinned"):
         return None
-    said = values[QUOTE]
+    quote = values[QUOTE]
     old = _name(context, record.id)
     text = f"Replace the trusted memory {old} by {_quote(context, values['title'])}?"
-    text += f" It quotes you: {_quote(context, said)}." if said else ""
-    return Question(text, f"replace {old}", {} if said else WORDS)
+    text += f" It quotes you: {_quote(context, quote)}." if quote else ""
+    return Question(text, f"replace {old}", {} if quote else WORDS)
 
 
 def _ask_forget(context: Context, values: Values, tried: Any) -> Question:
@@ -107,21 +107,21 @@ def call(
     Raises:
         TransportError: the client has to answer first, or cancels the request.
     """
-    given = read_arguments(tool.parameters, arguments)
-    if tool.name not in QUESTIONS or not client.can_ask or given.get("dry_run") is True:
+    values = read_arguments(tool.parameters, arguments)
+    if tool.name not in QUESTIONS or not client.can_ask or values.get("dry_run") is True:
         return run.call(tool, arguments, place)
     tried = run.call(tool, {**arguments, "dry_run": True}, place.replace(is_structured=True))
     if tried.error is not None:
         return tried
-    question = _find_question(tool, bind(tool.signature, given), place, tried.structured)
+    question = _find_question(tool, bind(tool.signature, values), place, tried.structured)
     if question is None:
         return run.call(tool, arguments, place)
     answer = client.ask_user(question.text, question.fields, params)
     action, content = answer.get("action"), answer.get("content")
     if action == "accept":
-        said = content.get(QUOTE) if isinstance(content, dict) and question.fields else None
-        words = {QUOTE: said} if isinstance(said, str) and said.strip() else {}
-        return run.call(tool, {**arguments, **words}, place)
+        words = content.get(QUOTE) if isinstance(content, dict) and question.fields else None
+        has_words = isinstance(words, str) and words.strip()
+        return run.call(tool, {**arguments, **({QUOTE: words} if has_words else {})}, place)
     if action != "decline" and QUOTE in tool.parameters:
         proposed = run.call(tool, {**arguments, QUOTE: None}, place)
         note = "the user did not answer, so this only proposes to replace it"

@@ -94,8 +94,8 @@ def test_inspector_calls_tools_and_reads_memories(programs: Path, sandbox: Sandb
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.commit()
     call = ("--method", "tools/call", "--tool-name", "search", "--tool-arg", "query=redis")
-    found = inspect(programs, sandbox, *call, 'limit="1"')
-    assert "Title of dec-a" in found["content"][0]["text"]
+    answer = inspect(programs, sandbox, *call, 'limit="1"')
+    assert "Title of dec-a" in answer["content"][0]["text"]
     read = inspect(programs, sandbox, "--method", "resources/read", "--uri", "memory://dec-a")
     assert "Sessions live in Redis." in read["contents"][0]["text"]
     primer = inspect(programs, sandbox, "--method", "prompts/get", "--prompt-name", "primer")

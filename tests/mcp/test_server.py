@@ -749,10 +749,10 @@ def test_a_user_is_asked_where_the_client_can(
     sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
     sandbox.run("config", "trust.ref", "origin/main")
     sandbox.commit()
-    asked: list[str] = []
+    questions: list[str] = []
 
     async def answer(_context: object, params: Any) -> types.ElicitResult:
-        asked.append(params.message)
+        questions.append(params.message)
         has_field = "said_by_user" in params.requested_schema["properties"]
         content = {"said_by_user": "use Postgres"} if has_field and action == "accept" else None
         return types.ElicitResult(action=action, content=content)
@@ -782,11 +782,11 @@ def test_a_user_is_asked_where_the_client_can(
             assert results[3].content[0].text.startswith(message)
 
     talk(sandbox, story, era=era, elicitation_callback=answer)
-    assert asked[0].startswith('Replace the trusted memory "Title of dec-a" (dec-a) by "Keep ')
-    assert asked[1].startswith("Settle the conflict of ")
-    assert asked[2].startswith('Delete the memory "Title of dec-b" (dec-b)?')
-    assert len(asked) == 3  # nothing that would be refused, and no dry run
-    assert TOKEN not in str(asked)
+    assert questions[0].startswith('Replace the trusted memory "Title of dec-a" (dec-a) by "Keep ')
+    assert questions[1].startswith("Settle the conflict of ")
+    assert questions[2].startswith('Delete the memory "Title of dec-b" (dec-b)?')
+    assert len(questions) == 3  # nothing that would be refused, and no dry run
+    assert TOKEN not in str(questions)
     status = {record.id: record.memory.status for record in sandbox.context().tree().records}
     new = [status[id_] for id_ in status if len(id_) > len("dec-a")]
     expected = {"accept": ["confirmed"] * 2, "decline": [], "cancel": ["candidate"]}
