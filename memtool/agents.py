@@ -116,8 +116,9 @@ _ROWS = (
     Agent(
         "copilot",
         "text",
+        # A start hook runs at the same time as that of the first prompt, so neither knows what the
+        # other shows: the session begins with the prompt instead.
         events=(
-            Event("session-start", "sessionStart", START, COPILOT_ANSWER, EMPTY_OBJECT),
             Event("user-prompt-submitted", "userPromptSubmitted", PROMPT, COPILOT_ANSWER, "{}"),
             Event("post-tool-use", "postToolUse", EDIT, COPILOT_ANSWER, EMPTY_OBJECT),
             Event("pre-compact", "preCompact", COMPACT, silence=EMPTY_OBJECT),

@@ -365,6 +365,8 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
     summary = contracts.find_last_summary(agent.name, transcript)
     if summary and session and not event.is_dry:
         session_seen.forget_seen(cache, session, summary)
+    if session and not (event.is_dry or hook_event.agent):
+        _begin_without_start(context, agent, session)
     primer: InjectedBlock | None = None
     if session and session_seen.is_due(cache, session):
         primer = _build_primer(context, event, is_brief=session_seen.has_seen(cache, session))
@@ -379,6 +381,16 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
     shares = plan(context.project.strict_settings, budget, None)
     block = build_block(request, _find_format(event), shares, build_tiers(context))
     return primer.join(block) if primer else block
+
+
+def _begin_without_start(context: Context, agent: agents.Agent, session: str) -> None:
+    """Begin a session with its first prompt, for a host without an event for its start."""
+    if any(row.meaning == agents.START for row in agent.events):
+        return
+    from memtool.inject import session_primer, session_seen
+
+    if not session_seen.find_beginnings(context.repository.cache_dir, session):
+        session_primer.begin(context, session)
 
 
 def _answer_edit(context: Context, event: HookCall) -> InjectedBlock | None:

@@ -64,7 +64,6 @@ HOST = Host(
     trust_hint="GitHub Copilot CLI runs the hooks of a project only in a folder that you trust: "
     "restart it there",
     samples={
-        "session-start": {**_SAMPLE, "source": "new", "initialPrompt": "{prompt}"},
         "user-prompt-submitted": {**_SAMPLE, "prompt": "{prompt}"},
     },
 )

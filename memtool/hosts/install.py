@@ -21,7 +21,7 @@ from typing import Any
 
 from memtool.agents import AGENTS, END, START
 from memtool.errors import MemtoolError, find_reason
-from memtool.hosts import GIT, HOSTS, PRE_COMMIT
+from memtool.hosts import AGENTS_MD, GIT, HOSTS, PRE_COMMIT
 from memtool.hosts.contracts import CONTRACTS, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
@@ -449,7 +449,7 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
     Raises:
         MemtoolError: neither or both were given, or the host does not support this.
     """
-    is_git = host in (GIT, PRE_COMMIT)
+    is_git = host in (AGENTS_MD, GIT, PRE_COMMIT)
     if bool(host) == every:
         raise MemtoolError(
             f"memtool {verb} needs a host, or --all"
@@ -459,7 +459,7 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
         )
     if is_git and user:
         raise MemtoolError(
-            "--user does not apply to git's hooks: they belong to one repository",
+            f"--user does not apply to {host}: it belongs to one repository",
             hint=f"memtool {verb} {host}",
         )
     if context.is_global and not is_git and not user:
