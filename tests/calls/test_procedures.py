@@ -39,10 +39,8 @@ READING = {
     "status",
 }
 EVERY = list_tools(every=True)
-MAX_COMMON_BYTES, MAX_BYTES = 9_000, 23_700
-"""Of what a host sends with every request: of the tools that are there unasked, and of all.
-
-`search` says with 240 of them that it can ask a fleet."""
+MAX_COMMON_BYTES, MAX_BYTES = 9_000, 21_000
+"""Of the list of tools as it is sent: of those that are there unasked, and of all."""
 NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor"}
 """Parameters that open an editor, read or write files of the caller's choice, or act at large."""
 
