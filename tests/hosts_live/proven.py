@@ -19,7 +19,7 @@ SCENARIOS = (
     "short primer for subagents",
     "block for the task of a subagent",
     "rule and fix are findings",
-    "secrets kept nowhere",
+    "secrets untouched nowhere",
     "slash commands",
     "MCP",
     "works without memtool",
@@ -56,9 +56,9 @@ def write_table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]
         if cell == YES
     }
     ran = {name for _scenario, name in passed}
-    kept = {pair for pair in before if pair[1] not in ran}
+    untouched = {pair for pair in before if pair[1] not in ran}
     versions = {**versions, **{n: v for n, v in versions_in_docs().items() if n not in ran}}
-    DOCS.write_text(f"{head}{BEGIN}\n{table({*passed, *kept}, versions)}\n{END}{tail}")
+    DOCS.write_text(f"{head}{BEGIN}\n{table({*passed, *untouched}, versions)}\n{END}{tail}")
 
 
 def versions_in_docs() -> dict[str, str]:
