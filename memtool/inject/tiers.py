@@ -241,6 +241,8 @@ class BlockDraft:
         self.verdicts: list[CandidateVerdict] = []
         self.sections: dict[str, int] = {}
         """The tokens of each section, by the name of its tier."""
+        self.line_counts: dict[str, int] = {}
+        """The lines of each section that fit, by the name of its tier."""
         self.sources: list[MemorySource] = []
         """Those of the tiers that bring their own."""
         self._notices: list[str] = []
@@ -253,6 +255,7 @@ class BlockDraft:
         head, end = self._build_frame(tier.title)
         room = self.room - measure_bytes(head) - measure_bytes(end) - tier.reserved
         texts = self._fitting_lines(tier, room)
+        self.line_counts[tier.name] = self.line_counts.get(tier.name, 0) + len(texts)
         fates: list[CandidateVerdict] = []
         if tier.choose is not None:
             write = self._write if tier.source is None else make_writer([tier.source], self.form)
