@@ -12,6 +12,7 @@ from memtool.inject import (
     drifted,
     file_rules,
     further_titles,
+    path_titles,
     select,
 )
 from memtool.inject.block import (
@@ -217,7 +218,7 @@ def _choose_reminder(request: GatherRequest) -> str:
     """Return the first line of a later block: what its memories have to do with the request."""
     if request.prompt.strip() or not request.files:
         return REMINDER
-    names = escape_line(first_few(request.files, MAX_NAMED_FILES))
+    names = _name_files(request.files)
     return f"{names} {'is' if len(request.files) == 1 else 'are'} governed by:"
 
 
@@ -305,15 +306,45 @@ def build_rules_block(
     draft.place_notices()
     place_disagreements(draft, [own])
     shares = plan(request.context.project.strict_settings, max_tokens, None)
+    if not draft.texts and (title := path_titles.find_title(own, request.files)):
+        return _build_path_title(request, own, draft, shares, title)
     return build_injected(request, [own], draft, shares, is_told=is_told, lead=lead)
+
+
+def _build_path_title(
+    request: GatherRequest,
+    own: RepositoryCandidates,
+    draft: BlockDraft,
+    shares: Budget,
+    title: tuple[further_titles.Title, str],
+) -> InjectedBlock:
+    """Return a block of one title, which the words of a file's path found."""
+    count = draft.add_titles("", [title[1]])
+    lead = path_titles.LEAD.format(files=_name_files(request.files))
+    injected = build_injected(
+        request,
+        [own],
+        draft,
+        shares,
+        is_told=False,
+        text=draft.render(lead) if count else "",
+        has_preamble=False,
+    )
+    if not count:
+        return injected
+    versions = further_titles.list_versions([title[0]]) if request.session else []
+    return injected.replace(further=(title[0],), versions=(*injected.versions, *versions))
+
+
+def _name_files(files: Sequence[str]) -> str:
+    return escape_line(first_few(files, MAX_NAMED_FILES))
 
 
 def format_edit_lead(files: Sequence[str]) -> str:
     """Return the first line of a warning after an edit: what to do now."""
-    names = escape_line(first_few(files, MAX_NAMED_FILES))
     return (
-        f"You edited {names}. Check your change against these; if it contradicts one, fix the "
-        "change or tell the user before you go on."
+        f"You edited {_name_files(files)}. Check your change against these; if it contradicts "
+        "one, fix the change or tell the user before you go on."
     )
 
 
