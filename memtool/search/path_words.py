@@ -15,11 +15,11 @@ from __future__ import annotations
 from memtool.index import scoring
 from memtool.index.scoring import content_terms
 from memtool.redaction.entropy import Pattern
-from memtool.search.retrieve import Retriever
 from memtool.search.suggested_files import accepts_suggestions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from memtool.index.reader import IndexReader
     from memtool.index.scoring import Question
     from memtool.search.features import Facts
     from memtool.search.retrieve import Refusal
@@ -44,15 +44,23 @@ def find_by_path(facts: Facts, path: str, refuses: Refusal) -> Record | None:
     question = scoring.parse_question(_split(path), facts.language)
     if not content_terms(question):
         return None
-    reader = Retriever(facts)
-    hits = reader.find_best(reader.narrow(question), _MAX_HITS, facts.is_current, refuses)
-    if not hits or not accepts_suggestions(hits[0].record.memory):
+    catalog, index = facts.catalog, facts.catalog.index
+
+    def is_shown(number: int) -> bool:
+        record = catalog.record(number)
+        return facts.is_current(record) and not refuses(record)
+
+    # Fewer hits than a search scores closely: this is at each edit, and a record may be long.
+    hits = index.find_best(question.weights, _MAX_HITS, is_shown)
+    scores = index.rerank(question, hits)
+    if not scores:
         return None
-    best, *others = hits
-    is_ahead = not others or best.raw >= MIN_LEAD * others[0].raw
-    if not is_ahead or _measure_worth(reader, question, reader.matched_text(best)) < MIN_WORTH:
+    (best, score), *others = scores
+    is_ahead = not others or score >= MIN_LEAD * others[0][1]
+    if not is_ahead or _measure_worth(index, question, index.text(best)) < MIN_WORTH:
         return None
-    return best.record
+    record = catalog.record(best)
+    return record if accepts_suggestions(record.memory) else None
 
 
 def _split(path: str) -> str:
@@ -62,13 +70,13 @@ def _split(path: str) -> str:
     return " ".join(dict.fromkeys(_WORD.findall(f"{folder}{slash}{stem}")))
 
 
-def _measure_worth(reader: Retriever, question: Question, text: bytes) -> float:
+def _measure_worth(index: IndexReader, question: Question, text: bytes) -> float:
     """Return the share of the words that a text (as terms) has, by their rarity."""
-    count = max(reader.index.count, MIN_MEMORIES)
+    count = max(index.count, MIN_MEMORIES)
     rarest = scoring.idf(count, 0)
     words = content_terms(question)
     worth = sum(
-        scoring.idf(count, reader.index.df(word)) / rarest
+        scoring.idf(count, index.df(word)) / rarest
         for word in words
         if b" %b " % word.encode() in text
     )
