@@ -136,7 +136,7 @@ class UsageCount(Value):
 
 
 class WarningUse(Value):
-    """Answers of hooks that warned about files: all, and those after which the session edited."""
+    """Warnings at edits: all, and those after which the session edited again."""
 
     given: int
     followed: int
@@ -281,14 +281,14 @@ class Ledger:
         return [UsageCount(*row) for row in self._connection.execute(query, (*INJECT_VERBS, limit))]
 
     def warning_use(self) -> WarningUse:
-        """Count the answers about files with a memory, and those that an edit of one followed."""
+        """Count the warnings at edits, and those that an edit of the same session followed."""
         query = """
             WITH last AS (
                 SELECT session, max(number) AS number FROM answers
                 WHERE verb = 'hook-edit' AND session <> '' GROUP BY session)
             SELECT count(*), total(last.number > answers.number)
             FROM answers LEFT JOIN last USING (session)
-            WHERE verb LIKE 'hook-%' AND verb <> 'hook-start'
+            WHERE verb = 'hook-edit'
                 AND EXISTS (SELECT 1 FROM shown WHERE answer = answers.number)
         """
         given, followed = self._connection.execute(query).fetchone()
