@@ -43,6 +43,7 @@ from memtool.commands import maintain as _maintain
 from memtool.commands import mcp as _mcp
 from memtool.commands import merge_file as _merge_file
 from memtool.commands import new as _new
+from memtool.commands import package as _package
 from memtool.commands import promote as _promote
 from memtool.commands import publish as _publish
 from memtool.commands import purge as _purge
@@ -135,6 +136,7 @@ class Project(Context):
     merge_file = _merge_file.merge_file
     install = _install.install
     uninstall = _install.uninstall
+    package = _package.package
     doctor = _doctor.doctor
     hook = _hook.hook
     mcp = _mcp.mcp

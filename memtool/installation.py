@@ -10,14 +10,34 @@ from __future__ import annotations
 import os
 import sys
 
+from memtool.errors import MemtoolError
+from memtool.value import Value
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 DISTRIBUTION = "git-memtool"
 """The name under which pyproject.toml publishes memtool."""
+REPOSITORY_LABEL = "Repository"
+"""The name of the repository's address in pyproject.toml."""
 _TOOLS = {"pipx_metadata.json": "pipx", "uv-receipt.toml": "uv tool"}
 """Programs that give each tool an environment of its own, by the file that they leave in it."""
+
+
+class Project(Value):
+    """What manifests of other programs say of memtool. `repository` is its address."""
+
+    summary: str
+    author: str
+    license: str
+    repository: str
+
+    @property
+    def registry_name(self) -> str:
+        """The name in the MCP registry: the owner at GitHub proves the right to it."""
+        owner = self.repository.removeprefix("https://github.com/").partition("/")[0]
+        return f"io.github.{owner}/{DISTRIBUTION}"
 
 
 def install(extra: str = "") -> str:
@@ -57,6 +77,29 @@ def upgrade_command() -> str:
     if os.path.exists(os.path.join(words[-1], ".git")):
         return f"{_format_command('git -C', words[-1:])} pull && {again}"
     return again
+
+
+def read_project() -> Project:
+    """Return what pyproject.toml says of memtool, as this copy's installer kept it.
+
+    Raises:
+        MemtoolError: this copy was not installed by any installer.
+    """
+    distribution = _find_distribution()
+    if distribution is None:
+        raise MemtoolError(
+            f"this memtool is not installed, so nothing says what {DISTRIBUTION} is",
+            hint=install(),
+            code="not-installed",
+        )
+    keys = distribution.metadata
+    addresses = dict(row.split(", ", 1) for row in keys.get_all("Project-URL") or ())
+    return Project(
+        summary=keys["Summary"],
+        author=keys["Author"] or "",
+        license=keys["License-Expression"] or "",
+        repository=addresses.get(REPOSITORY_LABEL, ""),
+    )
 
 
 def _format_command(begin: str, words: list[str]) -> str:

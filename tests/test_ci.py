@@ -663,3 +663,38 @@ def test_a_redirect_does_not_get_the_token(site: Site, monkeypatch: pytest.Monke
     assert status == 1
     assert "HTTP 302" in runner.log
     assert [row.path for row in site.forge.requests if "elsewhere" in row.path] == []
+
+
+def _install_agent(site: Site) -> Path:
+    """Put an npm, and a claude that notes its arguments, on the PATH; return its notes."""
+    notes = site.folder / "claude.log"
+    for name, line in {"npm": ":", "claude": f'printf "%s\\n" "$@" >> "{notes}"'}.items():
+        program = site.folder / "bin" / name
+        program.write_text(f"#!/bin/sh\n{line}\n")
+        program.chmod(0o755)
+    return notes
+
+
+def _dispatch(site: Site, name: str, *, depth: int = 0) -> tuple[int, str]:
+    """Run the agent's workflow on the head of the change; return its exit code and its log."""
+    event = {"inputs": {"task": 'fix "it" $(id)'}, "repository": {"default_branch": "trunk"}}
+    site.head = site.sandbox.git("rev-parse", "HEAD").strip()
+    status, runner = site.run(
+        "memtool-agent.yml", "workflow_dispatch", event, name, depth=depth, sha=site.head
+    )
+    return status, runner.log
+
+
+def test_an_agent_starts_only_where_it_gets_memories(site: Site) -> None:
+    """Without hooks the job ends before it; with them it gets its task, which no shell reads."""
+    notes = _install_agent(site)
+    status, log = _dispatch(site, "without")
+    assert (status, notes.exists()) == (1, False)
+    assert "memtool install claude" in log
+    site.sandbox.run("install", "claude", "--yes")
+    site.sandbox.commit("hooks")
+    site.sandbox.git("push", "--quiet", "origin", "more-retries")
+    status, log = _dispatch(site, "with")
+    assert status == 0, log
+    assert notes.read_text().splitlines()[-2:] == ["--print", 'fix "it" $(id)']
+    assert "fetch-depth" not in log

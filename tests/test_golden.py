@@ -209,6 +209,7 @@ CASES: dict[str, str] = {
         install cursor --dry-run
         install git --dry-run
         uninstall claude --dry-run
+        package claude dist --dry-run
     """,
     "drafts": """
         new decision "Cache pages in Varnish" --body "Pages are cached." --tag cache --dry-run
@@ -353,6 +354,7 @@ PROCESSES = """
     init --dry-run
     demo harbor --dry-run
     site public --dry-run
+    package gemini dist --dry-run
     status
     stats
     config search.limit 20 --dry-run

@@ -7,6 +7,8 @@ title. What is deeper still continues the meaning above it:
     What a query may hold:
         words         any of them may match
         "a phrase"    must occur as it is
+
+`{TABLE}` stands for the names in a table of the module.
 """
 
 from __future__ import annotations
@@ -16,8 +18,14 @@ from textwrap import dedent
 
 from memtool.value import Value
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
 _SECTIONS = ("Args", "Example", "Raises", "Returns")
 _INDENT = "    "
+_TABLE = re.compile(r"\{([A-Z_]+)\}")
 _GAP = re.compile(r" {2,}")
 
 
@@ -26,6 +34,17 @@ class Rows(Value):
 
     title: str
     rows: tuple[tuple[str, str], ...]
+
+
+def fill_in_names(text: str, tables: Mapping[str, Any]) -> str:
+    """Replace each `{TABLE}` by the names in it: a list of choices is written nowhere twice."""
+    return _TABLE.sub(lambda match: join_choices(tuple(tables[match[1]])), text)
+
+
+def join_choices(names: Sequence[str]) -> str:
+    """Return names as a list: `a, b or c`."""
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def parse_docstring(text: str) -> tuple[str, str, dict[str, list[str]]]:

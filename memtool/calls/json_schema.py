@@ -64,7 +64,11 @@ def build_parameter_schema(parameter: Parameter, *, is_bounded: bool) -> Schema:
             schema["minItems"] = 1
     if parameter.default not in (None, "", (), False):
         schema["default"] = parameter.default
-    return schema | {"description": parameter.help}
+    # The help of an option lists its choices; a model has them already.
+    is_known = (
+        not is_bounded and parameter.choices and all(map(parameter.help.count, schema["enum"]))
+    )
+    return schema if is_known else schema | {"description": parameter.help}
 
 
 def _build_bounds(parameter: Parameter) -> Schema:
@@ -109,6 +113,29 @@ def build_value_schema(annotation: str, module: str, values: dict[str, Schema]) 
         values[value_type.__name__] = {}  # a value class may contain itself
         values[value_type.__name__] = _build_fields_schema(value_type, values)
     return build_reference("schemas", value_type.__name__)
+
+
+def build_result_schema(annotation: str, module: str) -> Schema:
+    """Build the schema of a verb's value as an object that stands alone, without descriptions.
+
+    No field is required: an interface may leave some out.
+    """
+    values: dict[str, Schema] = {}
+    whole = build_value_schema(annotation, module, values)
+    return {"type": "object", **_move(whole), "$defs": _move(values)}
+
+
+def _move(schema: Any) -> Any:
+    """Return a part of a schema whose references are to `$defs`."""
+    if isinstance(schema, list):
+        return [_move(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if isinstance(reference := schema.get("$ref"), str):
+        return {"$ref": reference.replace("#/components/schemas/", "#/$defs/")}
+    is_class = isinstance(schema.get("properties"), dict)
+    dropped = ("description", "required") if is_class else ()
+    return {name: _move(item) for name, item in schema.items() if name not in dropped}
 
 
 def _build_fields_schema(kind: ValueType, values: dict[str, Schema]) -> Schema:

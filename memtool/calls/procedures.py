@@ -34,13 +34,14 @@ if TYPE_CHECKING:
 
 AGENT, HTTP = "agent", "http"
 """The interfaces that call procedures."""
-READ, ADD, CHANGE, REMOVE = "read", "add", "change", "remove"
+READ, ADD, CHANGE, REMOVE, REVERT = "read", "add", "change", "remove", "revert"
 
 EFFECTS: dict[str, dict[str, bool]] = {
     READ: {"readOnlyHint": True, "destructiveHint": False, "idempotentHint": True},
     ADD: {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": False},
     CHANGE: {"readOnlyHint": False, "destructiveHint": False, "idempotentHint": True},
     REMOVE: {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": True},
+    REVERT: {"readOnlyHint": False, "destructiveHint": True, "idempotentHint": False},
 }
 """The hints of a tool for the host, which may show them when it asks the user for permission. No
 tool reaches beyond the repository, except for the global memories and the fleet, if the user's
@@ -201,11 +202,13 @@ CHOICES: tuple[Choice, ...] = (
     Choice("pin", CHANGE, _MARK, required=("id",)),
     Choice("unpin", CHANGE, _MARK, required=("id",)),
     Choice("restore", CHANGE, _MARK, required=("id",)),
-    Choice("undo", REMOVE, ("id", "reason", "commit", "dry_run", "global")),
+    Choice("undo", REVERT, ("id", "reason", "commit", "dry_run", "global")),
     Choice(
         "forget",
         REMOVE,
         ("id", "reason", "commit", "dry_run", "global"),
+        about="Delete memories, with a reason. They are no longer found or shown; `restore` brings "
+        "them back. A filter must match one memory only.",
         required=("id", "reason"),
     ),
     Choice("session start", ADD),
@@ -264,14 +267,10 @@ _DIRECTORY = Parameter(name=DIRECTORY, default="", help="the worktree")
 """The worktree of an agent, if the server was started elsewhere. Not a parameter of a verb."""
 
 MAX_ITEMS = 1_000
-_FLAG = re.compile(r"--[a-z][a-z-]*")
+FLAG = re.compile(r"--[a-z][a-z-]*")
 _STDIN = re.compile(r",? or - to read it from stdin")
-_BARE_FLAG = re.compile(r"(?<![\w'\"=`-])--[a-z][a-z-]*")
-_COMMAND = re.compile(r"\b(?:git|memtool) [a-z-](?:\"[^\"]*\"|[^,;\"\n])*")
-"""Matches a shell command in a sentence, up to its end."""
-_CALL = re.compile(
-    r"\bmemtool (?P<first>[a-z]+)(?: (?P<second>[a-z]+)(?![^\s,;]))?(?P<rest>(?: [^\s,;]+)*)"
-)
+_COMMAND_NOTE = re.compile(r" \((?:see )?memtool [^)]*\)")
+"""Matches the command that a help text refers to."""
 _SET_HELP = f"KEY=VALUE with a key of {', '.join(SETTABLE)}"
 
 
@@ -364,7 +363,8 @@ def _format_help(
 ) -> str:
     if parameter.name == "set":
         return _SET_HELP
-    clauses = _STDIN.sub("", parameter.help).replace("; may be repeated", "").split("; ")
+    text = _COMMAND_NOTE.sub("", _STDIN.sub("", parameter.help))
+    clauses = text.replace("; may be repeated", "").split("; ")
     return _join_parts(face, choice, names, clauses, "; ")
 
 
@@ -398,40 +398,6 @@ def _join_parts(
     visible = [
         part
         for part in parts
-        if hidden.isdisjoint(_FLAG.findall(part)) and not part.lower().startswith(never)
+        if hidden.isdisjoint(FLAG.findall(part)) and not part.lower().startswith(never)
     ]
-    return _FLAG.sub(name_argument, between.join(visible))
-
-
-def reword(text: str, procedure: Procedure) -> str:
-    """Rename the options in a message to the arguments of a program: `at` instead of --at.
-
-    Shell commands and quoted texts are not changed.
-    """
-    names = {option.flag: option.name.rstrip("_") for option in procedure.face.options}
-
-    def name_argument(flag: re.Match[str]) -> str:
-        return f"`{names.get(flag[0], flag[0][2:].replace('-', '_'))}`"
-
-    parts, end = [], 0
-    for command in _COMMAND.finditer(text):
-        parts += [_BARE_FLAG.sub(name_argument, text[end : command.start()]), command[0]]
-        end = command.end()
-    return "".join([*parts, _BARE_FLAG.sub(name_argument, text[end:])])
-
-
-def with_routes(text: str) -> str:
-    """Replace the commands in a hint with the equivalent HTTP routes."""
-    # Commands with --global stay: a server of a project has no routes for global memories.
-    served = {choice.verb for choice in CHOICES}
-
-    def route(match: re.Match[str]) -> str:
-        first, second, tail = match["first"], match["second"] or "", match["rest"]
-        verb = f"{first} {second}" if f"{first} {second}" in served else first
-        if verb not in served:
-            return match[0]
-        words = tail if verb != first or not second else f" {second}{tail}"
-        named = _FLAG.sub(lambda flag: f"`{flag[0][2:].replace('-', '_')}`", words)
-        return f"POST /api/{verb.replace(' ', '-')}{named}"
-
-    return _CALL.sub(route, text)
+    return FLAG.sub(name_argument, between.join(visible))

@@ -12,9 +12,11 @@ from contextlib import contextmanager
 
 from memtool.calls import boundary
 from memtool.calls.bind import bind, describe_old_names, split_arguments
+from memtool.calls.lenient import read_arguments
 from memtool.calls.output import make_visible
-from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure, reword
+from memtool.calls.procedures import DIRECTORY, GLOBAL, READ, Procedure
 from memtool.calls.verb import run_verb
+from memtool.calls.wording import reword, with_tools, with_tools_quoted
 from memtool.commands import _record
 from memtool.errors import MemtoolError
 from memtool.store.context import Context
@@ -67,6 +69,8 @@ class ServedRepository(Value):
     is_structured: bool = False
     roots: tuple[str, ...] = ()
     """The directories in which the client works, as reported by it."""
+    tools: Mapping[str, Procedure] = {}
+    """The tools that the client is offered, by name: hints speak of no others."""
 
     def open(self, *, is_global: bool = False, directory: str = "") -> Context:
         """Open the repository in its current state, in another worktree if `directory` names one.
@@ -115,53 +119,66 @@ def call(procedure: Procedure, arguments: Mapping[str, Any], place: ServedReposi
     """Run the verb of a tool on a repository; an error is returned as an answer."""
     return boundary.answer_request(
         lambda: _call(procedure, arguments, place),
-        lambda error: build_refusal(error, procedure),
+        lambda error: build_refusal(error, procedure, place),
         log_as=("mcp", procedure.name),
     )
 
 
-def build_refusal(error: MemtoolError, procedure: Procedure) -> Answer:
+def build_refusal(error: MemtoolError, procedure: Procedure, place: ServedRepository) -> Answer:
     """Build an answer from an error: its message and hint."""
-    body = build_error_object(error, procedure)
+    body = build_error_object(error, lambda text: _word(text, procedure, place))
     hints = [f"hint: {line}" for line in filter(None, body["hint"].split("\n"))]
     return Answer(error.shorten("\n".join([body["message"], *hints])), error=body)
 
 
-def build_error_object(error: MemtoolError, procedure: Procedure | None = None) -> dict[str, Any]:
-    """Convert an error for programs, with the names of arguments instead of options."""
-    message, hint = error.message, error.hint
-    if procedure is not None:
-        message, hint = reword(message, procedure), reword(hint, procedure)
+def build_error_object(
+    error: MemtoolError, word: Callable[[str], str] = lambda text: text
+) -> dict[str, Any]:
+    """Convert an error for programs; `word` gives its texts the words of the interface."""
     return {
         "code": error.code,
-        "message": make_visible(message),
-        "hint": make_visible(hint),
+        "message": make_visible(word(error.message)),
+        "hint": make_visible(word(error.hint)),
         "recoverable": error.recoverable,
     }
 
 
+def _word(text: str, procedure: Procedure, place: ServedRepository) -> str:
+    """Name the tools and arguments in a text, instead of commands and options."""
+    return reword(with_tools(text, place.tools), procedure)
+
+
 def _call(procedure: Procedure, arguments: Mapping[str, Any], place: ServedRepository) -> Answer:
     layouts: list[Layout] = []
+    values = read_arguments(procedure.parameters, arguments)
 
     def shape(value: Any, layout: Layout) -> str:
         layouts[:] = [layout]
+        layout.hint = lambda text: reword(with_tools_quoted(text, place.tools), procedure)
         text = procedure.face.render(value, layout)
         whole = text if isinstance(text, str) else "".join(text)
+        if procedure.name == BLOCK:
+            whole = _word_block(whole, place.tools)
         return make_visible("\n".join(filter(None, [*layout.reports, whole])))
 
-    value, text, noted = run_procedure(
-        procedure, bind(procedure.signature, arguments), place, shape
-    )
+    value, text, noted = run_procedure(procedure, bind(procedure.signature, values), place, shape)
     content, cut = to_structured(value, MAX_ROWS) if place.is_structured else (None, [])
     if procedure.name == BLOCK and content is not None:
+        content["text"] = text
         for item in content["items"]:  # the block has their text already
             del item["text"]
     if len(text) > MAX_CHARS and procedure.name != BLOCK:
         text = text[: text.rfind("\n", 0, MAX_CHARS) + 1 or MAX_CHARS]
         cut.append(f"the text ends here, after {len(text):,} characters; ask for less")
     old_names = describe_old_names(procedure.signature, arguments)
-    notes = map(layouts[0].shorten, noted)
-    return Answer(text, (*old_names, *notes, *map(make_visible, cut)), content)
+    notes = [_word(layouts[0].shorten(note), procedure, place) for note in noted]
+    return Answer(text, (*old_names, *map(make_visible, [*notes, *cut])), content)
+
+
+def _word_block(text: str, tools: Mapping[str, Procedure]) -> str:
+    """Name the tools in the sentences of a block. Memories are in lines with a bar."""
+    lines = text.split("\n")
+    return "\n".join(line if line.startswith("| ") else with_tools(line, tools) for line in lines)
 
 
 def run_procedure(
@@ -170,7 +187,7 @@ def run_procedure(
     place: ServedRepository,
     shape: Callable[[Any, Layout], Shaped],
 ) -> tuple[Any, Shaped, tuple[str, ...]]:
-    """Run a verb; return its value, the result of `shape` for it, and the notes for the user.
+    """Run a verb; return its value, the result of `shape` for it, and its notes as they are.
 
     `values` are bound arguments. The answer is recorded in the usage log, as on the command line.
 
@@ -192,7 +209,7 @@ def run_procedure(
     if not is_dry:
         verb = procedure.choice.verb.partition(" ")[0]
         _record.record_answer(context, verb, value, (time.perf_counter() - began) * 1000)
-    return value, shaped, tuple(make_visible(reword(note, procedure)) for note in context.notes)
+    return value, shaped, tuple(context.notes)
 
 
 def _where_written(context: Context, *, is_dry: bool) -> str:

@@ -160,9 +160,9 @@ def read_interface(verb: Verb, *, with_texts: bool = True) -> Interface:
     texts: tuple[str, str, dict[str, list[str]]] = "", "", {}
     helps: dict[str, str] = {}
     if with_texts:
-        from memtool.calls.docstring import parse_arguments, parse_docstring
+        from memtool.calls.docstring import fill_in_names, parse_arguments, parse_docstring
 
-        texts = parse_docstring(run.__doc__ or "")
+        texts = parse_docstring(fill_in_names(run.__doc__ or "", run.__globals__))
         for sections in (parse_docstring(about)[2], texts[2]):
             helps |= parse_arguments(sections.get("Args", []))
     summary, description, sections = texts

@@ -35,6 +35,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("init", "setup", "create .memory/ in this repository", is_daily=True),
     Verb("install", "setup", "connect an agent, or git's hooks", is_daily=True),
     Verb("uninstall", "setup", "disconnect an agent, or remove git's hooks", "install"),
+    Verb("package", "setup", "write a plugin of an agent, to publish in your team"),
     Verb(
         "import",
         "setup",

@@ -36,7 +36,8 @@ class Layout:
 
     `read_tree` opens the memories that ids are of; None if they cannot be read. `has_trusted` says
     whether there is a trusted branch, so that it is worth a word if a memory is not on it.
-    `reports` are lines for stderr: what was done, or that nothing was found.
+    `reports` are lines for stderr: what was done, or that nothing was found. `hint` words
+    a sentence with a command or an option for the interface; it must not quote a memory.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Layout:
         self._has_trusted = has_trusted
         self.width = width
         self.reports: list[str] = []
+        self.hint: Callable[[str], str] = str
 
     @cached_property
     def _tree(self) -> Tree | None:
@@ -201,7 +203,7 @@ class Layout:
         """Return the first rows as an indented table, and how many more `command` shows."""
         shown = rows if is_whole or len(rows) <= MAX_ROWS + 1 else rows[:MAX_ROWS]
         hidden = len(rows) - len(shown)
-        footer = [f"  and {hidden:,} more ({command})"] if hidden else []
+        footer = [self.hint(f"  and {hidden:,} more ({command})")] if hidden else []
         return [*self.table(shown, drop=drop, indent="  "), *footer]
 
 

@@ -132,7 +132,7 @@ def _describe_written(memory: Memory, answer: WriteResult, layout: Layout) -> It
     files = memory.items("files")
     about = f" about {first_few(files, MAX_NAMED_FILES)}" if files else ""
     candidate = ", a candidate" if memory.status == "candidate" else ""
-    yield f"  {kind}{about}{candidate}; {format_where(answer.commit)}"
+    yield f"  {kind}{about}{candidate}; {layout.hint(format_where(answer.commit))}"
 
 
 def format_where(commit: str | None) -> str:
@@ -162,7 +162,8 @@ def _describe_change(answer: ChangeResult, layout: Layout) -> Iterator[str]:
     else:
         yield f"{_name_change(answer.changes)} {name}"
         where = format_where(answer.commit)
-        yield f"  {where}; to take it back: memtool undo {layout.short(answer.id)}"
+        undo = f"to take it back: memtool undo {layout.short(answer.id)}"
+        yield layout.hint(f"  {where}; {undo}")
 
 
 def _describe_together(answer: ChangedMemories, layout: Layout) -> Iterator[str]:
@@ -185,7 +186,7 @@ def _describe_together(answer: ChangedMemories, layout: Layout) -> Iterator[str]
         commit = shorten_commit(answer.commit)
         yield f"  committed as {commit}; to take all back: git revert {commit}"
     elif not answer.dry_run and any(change.changes for change in answer.memories):
-        yield f"  {NOT_COMMITTED}; to take one back: memtool undo ID"
+        yield layout.hint(f"  {NOT_COMMITTED}; to take one back: memtool undo ID")
 
 
 def describe_changes(changes: Mapping[str, tuple[str, str]]) -> list[str]:

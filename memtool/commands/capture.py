@@ -6,6 +6,7 @@ import io
 import os
 from collections import Counter
 
+from memtool.agents import AGENTS
 from memtool.commands import _filters
 from memtool.commands._layout import Layout
 from memtool.sessions import store
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
 
 MAX_STDIN_BYTES = 64 << 20
-_FORMATS_WITHOUT_AGENT = ("chat", "plain")
-"""Transcript formats that do not name an agent."""
+AGENT_FORMATS = tuple(name for name in KINDS if name in AGENTS)
+"""Transcript formats that show which agent wrote them."""
 NO_SPEAKERS = (
     "no speakers found, so nothing counts as the user's word;"
     " a line User: or Assistant: before each turn names the speaker"
@@ -64,7 +65,7 @@ def capture(
     """Read an agent's transcript into a session.
 
     Formats:
-        agents    claude, codex, gemini, opencode, cursor: the transcript of that agent
+        agents    {AGENT_FORMATS}: the transcript of that agent
         chat      aider's history, SpecStory, JSON lines with role and content
         plain     markdown or text
 
@@ -90,7 +91,7 @@ def capture(
     def begin(id: str, reading: Reading) -> Session:
         if not dry_run:
             retention.refuse_full(sessions)
-        agent = "" if reading.host in _FORMATS_WITHOUT_AGENT else reading.host
+        agent = reading.host if reading.host in AGENT_FORMATS else ""
         title = next((message.text for message in reading.messages if message.role == "user"), "")
         started = next((message.moment for message in reading.messages if message.moment), 0)
         return lifecycle.begin_session(

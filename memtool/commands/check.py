@@ -297,7 +297,7 @@ def render(report: CheckReport, layout: Layout) -> str:
         message = layout.shorten(problem.message)
         rows.append(f"{problem.path}:{problem.line}: {problem.code} {mark}{message}")
         hints = filter(None, problem.hint.split("\n"))
-        rows += [f"  hint: {layout.shorten(line)}" for line in hints]
+        rows += [f"  hint: {layout.hint(layout.shorten(line))}" for line in hints]
     if not rows and report.is_quiet:
         return ""
     return "\n".join([*rows, _format_counts(report, problems)])
@@ -345,7 +345,7 @@ def _build_report(report: CheckReport, layout: Layout) -> Report:
                 path=problem.path,
                 line=problem.line,
                 id=problem.id,
-                hint=layout.shorten(problem.hint),
+                hint=layout.hint(layout.shorten(problem.hint)),
             )
             for problem in problems
         ),

@@ -220,12 +220,12 @@ def render(report: Conflicts, layout: Layout) -> str:
         )
         if not conflict.accepted:
             ids = " ".join(layout.short(side.id) for side in conflict.sides)
-            rows.append(f"  memtool resolve {ids} --keep newer --reason TEXT")
+            rows.append(layout.hint(f"  memtool resolve {ids} --keep newer --reason TEXT"))
     hidden = report.total - len(report.conflicts)
     total = format_count(report.total, "conflict")
     ways = ", the newer side first. Or --keep ID, --keep both, --merge TITLE" if report.open else ""
     hidden_note = f" ({hidden:,} not shown; --limit 0 shows all)" if hidden else ""
-    return "\n".join([*rows, f"{total}{ways}{hidden_note}"])
+    return "\n".join([*rows, layout.hint(f"{total}{ways}{hidden_note}")])
 
 
 def _sort_sides(conflict: ConflictRow) -> ConflictRow:

@@ -10,7 +10,7 @@ from memtool.agents import AGENTS
 from memtool.commands import _features
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
-from memtool.hosts import diagnostics
+from memtool.hosts import diagnostics, unattended
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, CheckResult
 from memtool.hosts.edits import Site
 from memtool.hosts.install import Host, is_in_subdirectory
@@ -58,6 +58,7 @@ def doctor(
     context: Context,
     host: Annotated[str, AGENTS] = "",
     *,
+    ci: bool = False,
     fix: bool = False,
     probe: bool = False,
     yes: bool = False,
@@ -70,6 +71,7 @@ def doctor(
                      that have changed since they were imported
         agents       whether memtool is installed and current, and whether the hooks run; a sample
                      event is sent to each hook
+        --ci         before an agent works where nobody looks: what would keep it silent is an error
         --probe      a commit and a merge in a temporary worktree, to prove that git runs the check
 
     Exit code 1 means that something is broken.
@@ -78,9 +80,11 @@ def doctor(
         memtool doctor
         memtool doctor claude
         memtool doctor --probe
+        memtool doctor --ci claude
 
     Args:
-        host: claude, codex, gemini, opencode or cursor; by default all in use
+        host: {AGENTS}; by default all in use
+        ci: fail if an agent in a job would get no memories
         fix: rebuild derived files that are broken; memories are never changed
         probe: prove that git runs the check, after asking
         yes: with --probe, do not ask
@@ -94,6 +98,8 @@ def doctor(
     if probe:
         signs += _probe_hooks(context, yes=yes)
     signs += _check_hosts(context, host)
+    if ci:
+        signs = list(unattended.judge(context, signs, AGENTS, host))
     context.notes.clear()  # problems are reported as results
     return DoctorReport(tuple(signs), mended, host, verbose)
 

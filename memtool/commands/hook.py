@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 
+from memtool import agents
 from memtool.agents import AGENTS, BLOCK_FORMATS
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
@@ -49,7 +50,7 @@ class HookResult(Value):
     @property
     def noted_as(self) -> str:
         """The verb in the ledger: a prompt counts as an injection."""
-        return "inject" if self.meaning == contracts.PROMPT else f"hook-{self.meaning}"
+        return "inject" if self.meaning == agents.PROMPT else f"hook-{self.meaning}"
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -81,7 +82,7 @@ def hook(
         memtool hook claude session-start < event.json
 
     Args:
-        host: claude, codex, gemini, opencode or cursor
+        host: {AGENTS}
         event: the agent's name of the event, such as user-prompt-submit
         input: the event as JSON, or - to read it from stdin
         dry_run: answer, but record and capture nothing
@@ -153,10 +154,7 @@ def _find_reply(
     contract, hook_event = event.contract, event.hook_event
     if context.caller.is_off or hook_event.client not in ("", contract.host):
         return None
-    if (
-        contract.meaning in (*_ANSWERED_MEANINGS, contracts.FAILURE)
-        and context.project.has_directory
-    ):
+    if contract.meaning in (*_ANSWERED_MEANINGS, agents.FAILURE) and context.project.has_directory:
         is_noted = hook_event.session and hook_event.digest and not event.is_dry
         cache, now = context.repository.cache_dir, int(time.time())
         if is_noted and contracts.is_duplicate(cache, contract, hook_event, now):
@@ -366,9 +364,15 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
     hook_event = event.hook_event
     session, cache = build_context_name(hook_event), context.repository.cache_dir
     budget = _compute_budget(context, event)
-    summary = contracts.find_last_summary(event.contract.host, hook_event.transcript)
+    agent = agents.BY_NAME[event.contract.host]
+    transcript = hook_event.transcript or agent.find_transcript(
+        hook_event.session, context.caller.env
+    )
+    summary = contracts.find_last_summary(agent.name, transcript)
     if summary and session and not event.is_dry:
         session_seen.forget_seen(cache, session, summary)
+    if session and not (event.is_dry or hook_event.agent):
+        _begin_without_start(context, agent, session)
     primer: InjectedBlock | None = None
     if session and session_seen.is_due(cache, session):
         primer = _build_primer(context, event, is_brief=session_seen.has_seen(cache, session))
@@ -383,6 +387,16 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
     shares = plan(context.project.strict_settings, budget, None)
     block = build_block(request, _find_format(event), shares, build_tiers(context))
     return primer.join(block) if primer else block
+
+
+def _begin_without_start(context: Context, agent: agents.Agent, session: str) -> None:
+    """Begin a session with its first prompt, for a host without an event for its start."""
+    if any(row.meaning == agents.START for row in agent.events):
+        return
+    from memtool.inject import session_primer, session_seen
+
+    if not session_seen.find_beginnings(context.repository.cache_dir, session):
+        session_primer.begin(context, session)
 
 
 def _answer_edit(context: Context, event: HookCall) -> InjectedBlock | None:
@@ -422,7 +436,7 @@ def _hand_over_transcript(context: Context, event: HookCall) -> None:
         return
     from memtool.sessions import background
 
-    name = END_EVENT if event.contract.meaning == contracts.END else event.contract.event
+    name = END_EVENT if event.contract.meaning == agents.END else event.contract.event
     background.capture_hook(
         context, event.contract.host, hook_event.session, hook_event.transcript, name
     )
@@ -445,18 +459,18 @@ def _note_failure(context: Context, event: HookCall) -> None:
 
 
 _REPLIES: dict[str, Callable[[Context, HookCall], InjectedBlock | None]] = {
-    contracts.START: _answer_start,
-    contracts.PROMPT: _answer_prompt,
-    contracts.EDIT: _answer_edit,
-    contracts.FAILURE: _note_failure,
-    contracts.COMPACT: _hand_over_transcript,  # a session that goes on afterwards starts again
-    contracts.STOP: _hand_over_transcript,
-    contracts.END: _hand_over_transcript,
+    agents.START: _answer_start,
+    agents.PROMPT: _answer_prompt,
+    agents.EDIT: _answer_edit,
+    agents.FAILURE: _note_failure,
+    agents.COMPACT: _hand_over_transcript,  # a session that goes on afterwards starts again
+    agents.STOP: _hand_over_transcript,
+    agents.END: _hand_over_transcript,
 }
 """The function that answers an event, by its meaning; it returns the text for the agent."""
 
 
-_ANSWERED_MEANINGS = (contracts.START, contracts.PROMPT, contracts.EDIT)
+_ANSWERED_MEANINGS = (agents.START, agents.PROMPT, agents.EDIT)
 """Events that are answered with memories."""
 
 

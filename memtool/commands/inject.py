@@ -44,6 +44,7 @@ def inject(
     no_global: bool = False,
     primer: bool = False,
     into: str = "",
+    renew: bool = False,
     dry_run: bool = False,
 ) -> InjectedBlock | Block:
     """Print what an agent should know; nothing if nothing is relevant.
@@ -58,6 +59,8 @@ def inject(
     project. The block is at most --budget tokens long (setting inject.budget_tokens), about 4 bytes
     each.
 
+    NAME is {BLOCK_FORMATS}.
+
     Example:
         memtool inject --prompt "why do we keep sessions in redis?" --for claude
         memtool inject --files harbor/payments.py
@@ -65,7 +68,7 @@ def inject(
     Args:
         prompt: what the agent was asked, or - to read it from stdin
         files: the files that the work is about
-        for_: claude, codex, gemini, opencode, cursor or plain
+        for_: the agent that reads it, or plain for any other reader
         format: xml, markdown, text or json, instead of the agent's own
         budget: the maximum number of tokens
         remaining: the tokens that the agent's window still has
@@ -77,12 +80,14 @@ def inject(
         no_global: leave out your global memories
         primer: print what a session begins with
         into: refresh the block in this file, instead of printing one
+        renew: with --into, only renew it, and only on the default branch
         dry_run: with --into, only show what would be done
     """
     if context.caller.is_off:
         return _build_empty_answer(context, format, session)
-    if dry_run and not into:
-        raise MemtoolError("--dry-run needs --into", hint="memtool inject --into AGENTS.md")
+    if (dry_run or renew) and not into:
+        option = "--dry-run" if dry_run else "--renew"
+        raise MemtoolError(f"{option} needs --into", hint="memtool inject --into AGENTS.md")
     if (primer or into) and (prompt or files or explain):
         raise MemtoolError(
             "--prompt, --files and --explain have no effect with --primer or --into",
@@ -91,7 +96,7 @@ def inject(
     if into:
         other_options = (primer, for_ != "plain", format, session, exact, no_global)
         is_other = any(other_options) or (budget, remaining, at, as_of) != (None,) * 4
-        return _write_block(context, into, dry_run=dry_run, is_other=is_other)
+        return _write_block(context, into, dry_run=dry_run, is_other=is_other, is_renewal=renew)
     if budget is None and remaining is None:
         budget = context.caller.budget_tokens
     shares = plan(context.project.strict_settings, budget, remaining)
@@ -142,7 +147,9 @@ def _note_empty_block(
         context.notes.append("nothing relevant; --explain shows what was held back")
 
 
-def _write_block(context: Context, path: str, *, dry_run: bool, is_other: bool) -> Block:
+def _write_block(
+    context: Context, path: str, *, dry_run: bool, is_other: bool, is_renewal: bool
+) -> Block:
     """Carry out --into. Raises MemtoolError if another option is given (`is_other`)."""
     if is_other:
         raise MemtoolError(
@@ -151,7 +158,7 @@ def _write_block(context: Context, path: str, *, dry_run: bool, is_other: bool) 
         )
     from memtool.inject import agents_md  # not at every prompt
 
-    return agents_md.mark(context, path, dry_run=dry_run)
+    return agents_md.mark(context, path, dry_run=dry_run, is_renewal=is_renewal)
 
 
 def render(injected: InjectedBlock | Block, _layout: Layout) -> str:

@@ -29,9 +29,10 @@ def install(
 ) -> InstallResult:
     """Connect an agent to memtool, or git's hooks.
 
-        agents       claude, codex, gemini, opencode, cursor: hooks that begin a session with the
-                     primer and add what matters to a prompt; slash commands such as /remember; a
-                     skill
+        agents       {AGENTS}: hooks that begin a session with the primer and add what matters to
+                     a prompt; slash commands such as /remember; a skill
+        agents-md    a block in AGENTS.md for all other agents, which git's hook renews after
+                     merges into the default branch
         git          hooks that check commits, also with husky and lefthook; a driver that merges
                      memories
         pre-commit   the same check, in .pre-commit-config.yaml
@@ -46,7 +47,7 @@ def install(
         memtool install git --codeowners @your-org/payments
 
     Args:
-        host: claude, codex, gemini, opencode, cursor, git or pre-commit
+        host: {HOSTS}
         all: install for every agent in use here, and git
         user: for all of your projects, instead of this one
         mcp: also the MCP server
@@ -122,24 +123,21 @@ def uninstall(
         memtool uninstall git --dry-run
 
     Args:
-        host: claude, codex, gemini, opencode, cursor, git or pre-commit
+        host: {HOSTS}
         all: every agent that is connected, and git
         user: for all of your projects, instead of this one
         yes: change files of others without asking
         dry_run: show what would be done, change nothing
     """
-    from memtool.hosts import GIT, PRE_COMMIT, git, install
-    from memtool.hosts.install import load_host
+    from memtool.hosts import install
+    from memtool.hosts.setup import plan_removal
 
     names = install.choose_hosts(context, host, every=all, user=user, verb="uninstall")
     if all:  # also where the host itself is gone by now
-        names = [*AGENTS, *([] if user else [GIT, PRE_COMMIT])]
+        names = [*(AGENTS if user else HOSTS)]
 
     def build_plan(name: str) -> InstallPlan:
-        if name == GIT:
-            return git.plan_uninstall(context.repository)
-        host = load_host(name)
-        return host.plan_uninstall(host.build_site(context, is_user=user))
+        return plan_removal(context, name, is_user=user)
 
     return install.install_hosts(context, names, build_plan, yes=yes, dry_run=dry_run, every=all)
 

@@ -198,7 +198,7 @@ def render(log: Log, layout: Layout) -> str:
         command = f"memtool log{about} --limit 0"
     if not rows:
         layout.report(nothing)
-    return "\n".join([*rows, f"and more ({command})"] if log.has_more else rows)
+    return "\n".join([*rows, layout.hint(f"and more ({command})")] if log.has_more else rows)
 
 
 def _format_commit(events: Sequence[LogEntry], layout: Layout) -> list[str]:

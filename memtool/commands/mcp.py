@@ -18,8 +18,8 @@ def mcp(
 ) -> NoReturn:
     """Serve the memories to an agent over the Model Context Protocol.
 
-    By default it offers the tools search, show, list, inject, remember and supersede; --all adds
-    new, confirm, resolve, forget and the others. Every tool takes part of the agent's window.
+    By default it offers the tools search, show, list, inject, remember, new and supersede; --all
+    adds status, resolve, forget and the others. Every tool takes part of the agent's window.
     Memories are also resources: memory://ID. docs/mcp.md shows the settings of each agent.
 
     Example:

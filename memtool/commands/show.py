@@ -219,7 +219,7 @@ def _list_facts(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
         items = [*value] if isinstance(value, tuple) else [to_text(value)]
         yield _name_key(key), [", ".join(items)] if key != "source" else items, False
     suggested = ", ".join(shown.suggested_files)
-    accept = f"{layout.shorten(f'memtool confirm {shown.id} --accept-files')} adds them"
+    accept = layout.hint(f"memtool confirm {layout.short(shown.id)} --accept-files adds them")
     yield "Probably", [f"{suggested} ({accept})"] if suggested else [], False
     for key in RELATIONS:
         ids = shown.fields.get(key, ())

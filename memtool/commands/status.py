@@ -340,13 +340,14 @@ def render(status: Status, layout: Layout) -> str:
     rows = [*_format_head(status, layout), _format_counts(status)]
     for heading, section_rows in _list_sections(status, layout):
         rows += [*layout.wrap(heading), *section_rows]
-    rows += _format_notes(status)
+    rows += map(layout.hint, _format_notes(status))
     has_forks = bool(status.details.conflicts)
     for problem in status.problems:
         if problem.code == "fork" and has_forks:
             continue  # it is among the conflicts
         rows += layout.wrap(layout.shorten(problem.text()))
-        rows += layout.wrap(f"hint: {layout.shorten(problem.hint)}" * bool(problem.hint), "  ")
+        hint = layout.hint(layout.shorten(problem.hint))
+        rows += layout.wrap(f"hint: {hint}" * bool(hint), "  ")
     return "\n".join([*rows, _format_end(status)])
 
 
@@ -415,7 +416,7 @@ def _list_sections(status: Status, layout: Layout) -> Iterator[tuple[str, list[s
         ]
         if rows:
             yield (
-                f"{heading} ({len(rows):,}; {advice}):",
+                f"{heading} ({len(rows):,}; {layout.hint(advice)}):",
                 layout.section(
                     rows, command or "memtool status --all", is_whole=details.has_all_rows
                 ),

@@ -305,7 +305,8 @@ def render(why: Why, layout: Layout) -> str:
     rows += [", ".join(states)] * bool(states)
     rows += _format_grounds(why.sources, layout, layout.when(why.date))
     rows += map(layout.shorten, why.proposals)
-    return "\n".join([*rows, *layout.wrap(layout.shorten(why.advice[0].upper() + why.advice[1:]))])
+    advice = layout.hint(layout.shorten(why.advice[0].upper() + why.advice[1:]))
+    return "\n".join([*rows, *layout.wrap(advice)])
 
 
 def _list_doubts(subject: Why | Ground, layout: Layout) -> Iterator[str]:

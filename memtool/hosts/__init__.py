@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memtool.agents import AGENTS
 
+AGENTS_MD = "agents-md"
 GIT = "git"
 PRE_COMMIT = "pre-commit"
-HOSTS = (*AGENTS, GIT, PRE_COMMIT)
+HOSTS = (*AGENTS, AGENTS_MD, GIT, PRE_COMMIT)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from memtool.agents import EDIT, FAILURE
 from memtool.hosts import edits
-from memtool.hosts.contracts import EDIT, FAILURE
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
-from memtool.hosts.install import Host, build_hooks, find_home
+from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 
 LOCAL_SETTINGS = "settings.local.json"
 """One user's settings for one project: a level that memtool reads but never writes."""
@@ -57,4 +57,19 @@ HOST = Host(
     server=build_server,
     trust_hint="Claude Code reads hooks when it starts: restart it, "
     "and trust the folder if it asks",
+    samples={
+        "session-start": {**SAMPLE, "source": "startup", "model": "claude-opus-5-5"},
+        "subagent-start": {
+            **SAMPLE,
+            "prompt_id": "p-1",
+            "agent_id": "a-1",
+            "agent_type": "general-purpose",
+        },
+        "user-prompt-submit": {
+            **SAMPLE,
+            "permission_mode": "default",
+            "prompt_id": "p-1",
+            "prompt": "{prompt}",
+        },
+    },
 )

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memtool.hosts.contracts import EDIT
+from memtool.agents import EDIT
 from memtool.hosts.edits import (
     ARGUMENTS,
     MARK,
@@ -25,7 +25,7 @@ from memtool.hosts.edits import (
     build_skill_file,
     load_commands,
 )
-from memtool.hosts.install import Host, build_hooks, find_home
+from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 from memtool.version import __version__
 
 LIST_LIMIT_S = 5
@@ -121,6 +121,7 @@ def _request_hooks(
     return None
 
 
+_SAMPLE = {**SAMPLE, "model": "gpt-5.5-codex", "permission_mode": "default"}
 HOST = Host(
     name="codex",
     title="Codex",
@@ -133,4 +134,8 @@ HOST = Host(
     server=build_server,
     trust_hint="Codex runs a hook only after you accept it: start codex and type /hooks; "
     "hooks of a project also need a trusted project",
+    samples={
+        "session-start": {**_SAMPLE, "source": "startup"},
+        "user-prompt-submit": {**_SAMPLE, "turn_id": "1", "prompt": "{prompt}"},
+    },
 )

@@ -1,8 +1,8 @@
 """Contracts: what each event of each agent host means to memtool, and how to answer it.
 
-One row per event. Hosts send a JSON object on stdin, from which memtool reads a `HookEvent`. The
-answers of hosts differ only in the JSON around the text, and in the output without a text. An event
-that is too large or not a JSON object is refused.
+The table of agents has one row per event. Hosts send a JSON object on stdin, from which memtool
+reads a `HookEvent`. The answers of hosts differ only in the JSON around the text, and in the output
+without a text. An event that is too large or not a JSON object is refused.
 
 Hooks log to `hook.log` in memtool's cache directory; a full log becomes `hook.log.old`. If it
 cannot be written, nothing is logged. `events` next to it lists the events of the last seconds,
@@ -15,7 +15,7 @@ import json
 import os
 
 from memtool import tables
-from memtool.agents import PATCH_HEADS
+from memtool.agents import BY_NAME, PATCH_HEADS, Agent, Event
 from memtool.store import files
 from memtool.store.files import append_to_log, open_to_append, read_or_none, read_regular
 from memtool.value import Value, digest
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
-FAILURE, IGNORED = "failure", "ignored"
-"""Meanings of events: a session begins (or continues after its context was lost), the user sends a
-prompt, the agent changed files, the context is about to be compacted, a turn ends, a session ends,
-a command of the agent failed, or none of these."""
 RESUME, OPEN = "resume", "open"
 """Source of a session that continues with its context, and of one that may do so (the host cannot
 tell)."""
@@ -39,32 +34,15 @@ MAX_NAME_CHARS = 200
 """Characters of the name of a session or an agent; the rest is cut off."""
 MAX_FILES = 50
 
-SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
-CURSOR_ANSWER = '{{"additional_context":{text}}}'
-PLUGIN_ANSWER = '{{"text":{text}}}'
-NO_ANSWER = ""
-"""Template of an event whose answer never reaches the model."""
-
 
 class UnreadableEvent(Exception):
     """The input from a host is not an event."""
 
 
-class Contract(Value):
-    """One event of one host.
+class Contract(Event):
+    """One event of one host, as the table of agents has it, with the name of the host."""
 
-    `event` is the argument of `memtool hook`, `name` the host's own name for it. `answer` is the
-    template around the text, `silence` the output if there is no text. `shows_messages`: the host
-    shows the user a message that the model does not get.
-    """
-
-    host: str
-    event: str
-    name: str
-    meaning: str
-    answer: str = NO_ANSWER
-    silence: str = ""
-    shows_messages: bool = False
+    host: str = ""
 
     def format_output(self, text: str, message: str = "") -> str:
         """Return the output for a text and a message to the user, `silence` if both are empty."""
@@ -77,65 +55,45 @@ class Contract(Value):
         return f'{{"systemMessage":{json.dumps(message)}{"," if fields else ""}{fields}}}'
 
 
-EMPTY_OBJECT = "{}"
-CONTRACTS: tuple[Contract, ...] = (
-    Contract(
-        "claude", "session-start", "SessionStart", START, SPECIFIC_ANSWER, shows_messages=True
-    ),
-    Contract("claude", "subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
-    Contract("claude", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
-    Contract("claude", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-    Contract("claude", "post-tool-use-failure", "PostToolUseFailure", FAILURE),
-    Contract("claude", "pre-compact", "PreCompact", COMPACT),
-    Contract("claude", "stop", "Stop", STOP),
-    Contract("claude", "session-end", "SessionEnd", END),
-    Contract("codex", "session-start", "SessionStart", START, SPECIFIC_ANSWER),
-    Contract("codex", "user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
-    Contract("codex", "post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-    Contract("codex", "pre-compact", "PreCompact", COMPACT, silence=EMPTY_OBJECT),
-    Contract("codex", "stop", "Stop", STOP, silence=EMPTY_OBJECT),
-    Contract("codex", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
-    Contract("gemini", "session-start", "SessionStart", START, silence=EMPTY_OBJECT),
-    Contract("gemini", "before-agent", "BeforeAgent", PROMPT, SPECIFIC_ANSWER, EMPTY_OBJECT),
-    Contract("gemini", "after-tool", "AfterTool", EDIT, SPECIFIC_ANSWER, EMPTY_OBJECT),
-    Contract("gemini", "after-agent", "AfterAgent", STOP, silence=EMPTY_OBJECT),
-    Contract("gemini", "session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
-    Contract("cursor", "session-start", "sessionStart", START, CURSOR_ANSWER, EMPTY_OBJECT),
-    Contract("cursor", "post-tool-use", "postToolUse", EDIT, CURSOR_ANSWER, EMPTY_OBJECT),
-    Contract("cursor", "stop", "stop", STOP, silence=EMPTY_OBJECT),
-    Contract("cursor", "session-end", "sessionEnd", END, silence=EMPTY_OBJECT),
-    Contract("opencode", "session-start", "session.created", START, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "prompt", "chat.message", PROMPT, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "edit", "tool.execute.after", EDIT, PLUGIN_ANSWER, '{"text":""}'),
-    Contract("opencode", "failure", "tool.execute.after", FAILURE, silence='{"text":""}'),
-    Contract("opencode", "compacting", "session.compacting", COMPACT, silence='{"text":""}'),
-    Contract("opencode", "idle", "session.idle", STOP, silence='{"text":""}'),
-    Contract("opencode", "deleted", "session.deleted", END, silence='{"text":""}'),
-)
-# Claude Code, Codex and Gemini read the same JSON. Gemini and Cursor always require JSON; Codex
-# requires it for a stop, and `{}` decides nothing. Gemini puts the output of a start hook before
-# the first prompt, so that a slash command there no longer works: the primer comes with the answer
-# to that prompt instead.
-RETIRED: tuple[Contract, ...] = (
-    Contract("gemini", "pre-compress", "PreCompress", IGNORED, silence=EMPTY_OBJECT),
-)
-"""Events that older versions of memtool registered, and that arrive until it is installed again.
-Gemini sends this one before every request to the model, whether it compresses or not."""
+def _bind(agent: Agent, events: Iterable[Event]) -> Iterator[Contract]:
+    for row in events:
+        yield Contract(
+            row.event,
+            row.name,
+            row.meaning,
+            row.answer,
+            row.silence,
+            row.shows_messages,
+            agent.name,
+        )
 
+
+CONTRACTS: tuple[Contract, ...] = tuple(
+    contract for agent in BY_NAME.values() for contract in _bind(agent, agent.events)
+)
+RETIRED: tuple[Contract, ...] = tuple(
+    contract for agent in BY_NAME.values() for contract in _bind(agent, agent.retired)
+)
 BY_EVENT: dict[tuple[str, str], Contract] = {
     (row.host, row.event): row for row in (*CONTRACTS, *RETIRED)
 }
-
-# These hosts write a longer text to a file and give the model only its path: Claude Code above
-# 10,000 characters, Codex above about 2,500 tokens.
-MAX_TOKENS_BY_HOST: dict[str, int] = {"claude": 2_500, "codex": 2_400}
-# For every other host: more would be too much to read at every prompt.
-MAX_TOKENS = 2_500
 
 _EDITING_TOOLS = frozenset(tables.read_words("sessions/editing_tools"))
 """Hosts' names of tools that change files, in lower case."""
 _HOOK_CONTEXT = ("<hook_context>", "</hook_context>")
 """Markers around the context that Gemini puts before the prompt."""
+_COPILOT_KEYS = (
+    ("agentId", "agent_id"),
+    ("parentAgentId", "session_id"),
+    ("sessionId", "session_id"),
+    ("toolArgs", "tool_input"),
+    ("toolName", "tool_name"),
+    ("transcriptPath", "transcript_path"),
+)
+"""Copilot's names of what others name as on the right, in order of precedence: the session id of a
+subagent is its own."""
+_OWN_KEYS = (("cursor_version", "cursor"), ("sessionId", "copilot"))
+"""Keys that only one host sends."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Keys of a tool's input that name its file."""
 
@@ -164,7 +122,7 @@ class HookEvent(Value):
 
 def max_tokens(host: str) -> int:
     """Return the maximum number of tokens in a text for a host."""
-    return MAX_TOKENS_BY_HOST.get(host, MAX_TOKENS)
+    return BY_NAME[host].max_tokens
 
 
 def read(data: bytes) -> HookEvent:
@@ -183,6 +141,9 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
+    for name, key in _COPILOT_KEYS:
+        if name in event:
+            event.setdefault(key, event[name])
     roots = event.get("workspace_roots")
     cwd = event.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
     return HookEvent(
@@ -195,7 +156,7 @@ def read(data: bytes) -> HookEvent:
         files=tuple(_find_files(event)),
         transcript=_clean_path(event.get("transcript_path")),
         source=_clean_text(event.get("source"))[:MAX_NAME_CHARS],
-        client="cursor" if "cursor_version" in event else "",
+        client=next((host for key, host in _OWN_KEYS if key in event), ""),
         digest=digest(data),
         **_parse_failure(event),
     )
@@ -221,12 +182,22 @@ def _find_files(event: dict[str, Any]) -> list[str]:
     """Return the files that a tool changed or that come with a prompt."""
     paths = [*_valid_paths(event.get("files"))]
     tool = _clean_text(event.get("tool_name"))
-    tool_input = event.get("tool_input")
+    tool_input = _parse_arguments(event.get("tool_input"))
     if isinstance(tool_input, dict) and (not tool or tool.lower() in _EDITING_TOOLS):
         paths += _valid_paths(tool_input.get(name) for name in _PATH_KEYS)
         for name in ("command", "input", "patch"):
             paths += _find_patched_files(_clean_text(tool_input.get(name)))
     return list(dict.fromkeys(paths))[:MAX_FILES]
+
+
+def _parse_arguments(value: Any) -> Any:
+    """Return the arguments of a tool, which may come as the text of a JSON object or a patch."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value) if value.lstrip().startswith("{") else {"patch": value}
+    except (ValueError, RecursionError):
+        return {}
 
 
 def _valid_paths(values: Any) -> Iterator[str]:
@@ -300,16 +271,14 @@ def _is_recent(line: str, now: int) -> bool:
     return moment.isdecimal() and abs(now - int(moment)) < DUPLICATE_WINDOW_S
 
 
-SUMMARY_MARKS: dict[str, bytes] = {"gemini": b"<state_snapshot>"}
-"""Mark that a compaction leaves in the transcript, for hosts that send no event for it."""
 MAX_TAIL_BYTES = 4 << 20
-"""Bytes at the end of a transcript that are searched for the mark."""
+"""Bytes at the end of a transcript that are searched for the mark of a compaction."""
 
 
 def find_last_summary(host: str, transcript: str) -> str:
     """Return the byte offset of the last compaction in a transcript, as digits; empty if none."""
-    mark = SUMMARY_MARKS.get(host)
-    if mark is None or not transcript:
+    mark = BY_NAME[host].summary_mark
+    if not (mark and transcript):
         return ""
     try:
         handle, status = files.open_plain(transcript)

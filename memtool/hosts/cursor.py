@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 
+from memtool.agents import EDIT
 from memtool.hosts import edits
-from memtool.hosts.contracts import EDIT
 from memtool.hosts.edits import (
     SKILL,
     ConfigEdit,
@@ -44,4 +44,19 @@ HOST = Host(
     reads_top_folder=False,
     server=lambda site: edits.build_server(site, *site.find_paths("mcp.json")),
     trust_hint="Cursor runs the hooks of a project only in a workspace that you trust: restart it",
+    samples={
+        "session-start": {
+            "conversation_id": "",
+            "generation_id": "490b90b7",
+            "model": "claude-4.6-sonnet",
+            "cursor_version": "3.7.21",
+            "workspace_roots": ["{project}"],
+            "user_email": "ada@example.org",
+            "transcript_path": None,
+            "hook_event_name": "{name}",
+            "session_id": "",
+            "is_background_agent": False,
+            "composer_mode": "agent",
+        }
+    },
 )

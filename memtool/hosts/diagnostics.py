@@ -21,10 +21,11 @@ from functools import partial
 from importlib.util import cache_from_source, find_spec
 
 from memtool import installation, version
+from memtool.agents import PROMPT, START
 from memtool.authoring.tree import ATTRIBUTES_NAME, read_bytes, restore_command, with_way_back
 from memtool.errors import MemtoolError, find_reason
 from memtool.hosts import contracts, git, git_hooks, pre_commit
-from memtool.hosts.contracts import CONTRACTS, PROMPT, START, Contract
+from memtool.hosts.contracts import CONTRACTS, Contract
 from memtool.hosts.edits import Hook, Site
 from memtool.hosts.install import Host
 from memtool.index import index
@@ -88,62 +89,13 @@ def try_hooks(host: Host, site: Site, prompt: str, env: Mapping[str, str]) -> It
     for contract in CONTRACTS:
         if contract.host == host.name and contract.meaning in ANSWERED_MEANINGS:
             own = f"{site.program} hook {host.name} {contract.event}"  # of a plugin
-            yield _try_hook(contract, calls.get(contract.name, own), site.project, prompt, env)
+            command = calls.get(contract.name, own)
+            event = build_sample(host, contract, site.project, prompt)
+            yield _try_hook(contract, command, site.project, event, env)
 
 
-_COMMON = {
-    "session_id": "",
-    "transcript_path": "{project}/none.jsonl",
-    "cwd": "{project}",
-    "hook_event_name": "{name}",
-}
-_CODEX = {**_COMMON, "model": "gpt-5.5-codex", "permission_mode": "default"}
-_GEMINI = {**_COMMON, "timestamp": "2026-11-22T05:00:00.000Z"}
-_OPENCODE: dict[str, object] = {
-    "session_id": "",
-    "cwd": "{project}",
-    "prompt": "{prompt}",
-    "files": [],
-}
-SAMPLE_EVENTS: dict[tuple[str, str], dict[str, object]] = {
-    ("claude", "session-start"): {**_COMMON, "source": "startup", "model": "claude-opus-5-5"},
-    ("claude", "subagent-start"): {
-        **_COMMON,
-        "prompt_id": "p-1",
-        "agent_id": "a-1",
-        "agent_type": "general-purpose",
-    },
-    ("claude", "user-prompt-submit"): {
-        **_COMMON,
-        "permission_mode": "default",
-        "prompt_id": "p-1",
-        "prompt": "{prompt}",
-    },
-    ("codex", "session-start"): {**_CODEX, "source": "startup"},
-    ("codex", "user-prompt-submit"): {**_CODEX, "turn_id": "1", "prompt": "{prompt}"},
-    ("gemini", "session-start"): {**_GEMINI, "source": "startup"},
-    ("gemini", "before-agent"): {**_GEMINI, "prompt": "{prompt}"},
-    ("cursor", "session-start"): {
-        "conversation_id": "",
-        "generation_id": "490b90b7",
-        "model": "claude-4.6-sonnet",
-        "cursor_version": "3.7.21",
-        "workspace_roots": ["{project}"],
-        "user_email": "ada@example.org",
-        "transcript_path": None,
-        "hook_event_name": "{name}",
-        "session_id": "",
-        "is_background_agent": False,
-        "composer_mode": "agent",
-    },
-    ("opencode", "session-start"): _OPENCODE,
-    ("opencode", "prompt"): _OPENCODE,
-}
-"""Sample events, as recorded from each host; without a session id, so that none is stored."""
-
-
-def build_sample(contract: Contract, project: str, prompt: str) -> dict[str, object]:
-    """Build an event as the host sends it, for a project and a prompt."""
+def build_sample(host: Host, contract: Contract, project: str, prompt: str) -> dict[str, object]:
+    """Build an event as the host sends it, for a project and a prompt; without a session."""
     sample_prompt = "" if contract.meaning == START else prompt
     words = {"{project}": project, "{name}": contract.name, "{prompt}": sample_prompt}
 
@@ -155,15 +107,16 @@ def build_sample(contract: Contract, project: str, prompt: str) -> dict[str, obj
         place, mark, suffix = value.partition("}")
         return words.get(place + mark, place + mark) + suffix
 
-    return {
-        key: fill_in(value) for key, value in SAMPLE_EVENTS[contract.host, contract.event].items()
-    }
+    return {key: fill_in(value) for key, value in host.samples[contract.event].items()}
 
 
 def _try_hook(
-    contract: Contract, command: str, project: str, prompt: str, env: Mapping[str, str]
+    contract: Contract,
+    command: str,
+    project: str,
+    event: Mapping[str, object],
+    env: Mapping[str, str],
 ) -> HookTrial:
-    event = build_sample(contract, project, prompt)
     start = time.monotonic()
     try:
         done = subprocess.run(
@@ -204,8 +157,9 @@ def _parse_answer(answer: str, *, is_json: bool) -> str:
     if not isinstance(fields, dict):
         raise ValueError  # noqa: TRY004  # of the host, not ours
     specific = fields.get("hookSpecificOutput")
-    inner = specific.get("additionalContext") if isinstance(specific, dict) else None
-    return str(inner or fields.get("additional_context") or fields.get("text") or "")
+    inner = specific if isinstance(specific, dict) else fields
+    texts = (inner.get("additionalContext"), *map(fields.get, ("additional_context", "text")))
+    return str(next(filter(None, texts), ""))
 
 
 _VERSION = re.compile(r"\d+(?:\.\d+)+")

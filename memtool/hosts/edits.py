@@ -122,8 +122,9 @@ class JsonPart(ConfigEdit):
 class Hook(JsonPart):
     """A command that the host runs at an event.
 
-    `event` is the host's name of it, `call` the arguments of memtool. If hooks are `grouped`, an
-    event has groups, each with a matcher and handlers; otherwise it has handlers only.
+    `event` is the host's name of it, `call` the arguments of memtool, `key` the host's name of the
+    command line. If hooks are `grouped`, an event has groups, each with a matcher and handlers;
+    otherwise it has handlers only.
     """
 
     event: str
@@ -132,6 +133,7 @@ class Hook(JsonPart):
     extra: dict[str, Any]
     matcher: str = ""
     is_grouped: bool = True
+    key: str = "command"
     is_hook = True
 
     @property
@@ -143,7 +145,7 @@ class Hook(JsonPart):
     def handler(self) -> dict[str, Any]:
         """The entry in the settings of the host."""
         matcher = {"matcher": self.matcher} if self.matcher and not self.is_grouped else {}
-        return {**matcher, "type": "command", "command": self.command, **self.extra}
+        return {**matcher, "type": "command", self.key: self.command, **self.extra}
 
     def with_part(self, document: JsonDocument) -> JsonDocument:
         """Add our handler after all others, or update the existing one."""
@@ -191,7 +193,7 @@ class Hook(JsonPart):
 
     def is_ours(self, handler: Any) -> bool:
         """Return whether a handler runs memtool's hook for this event, at any path of memtool."""
-        command = handler.get("command") if isinstance(handler, dict) else None
+        command = handler.get(self.key) if isinstance(handler, dict) else None
         if not isinstance(command, str):
             return False
         arguments = handler.get("args")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 
+from memtool.agents import EDIT
 from memtool.hosts import edits
-from memtool.hosts.contracts import EDIT, RETIRED
+from memtool.hosts.contracts import RETIRED
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
-from memtool.hosts.install import Host, build_hooks, find_home
+from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 
 SETTINGS = "settings.json"
 MATCHERS = {EDIT: "write_file|replace"}
@@ -28,6 +29,7 @@ def build_retired(site: Site) -> list[ConfigEdit]:
     return build_hooks("gemini", site, SETTINGS, comments=True, rows=RETIRED)
 
 
+_SAMPLE = {**SAMPLE, "timestamp": "2026-11-22T05:00:00.000Z"}
 HOST = Host(
     name="gemini",
     title="Gemini CLI",
@@ -41,4 +43,8 @@ HOST = Host(
     server=lambda site: edits.build_server(site, *site.find_paths(SETTINGS), comments=True),
     trust_hint="Gemini CLI reads the files of a project only in a folder that you trust: "
     "restart it, and see /permissions and /hooks there",
+    samples={
+        "session-start": {**_SAMPLE, "source": "startup"},
+        "before-agent": {**_SAMPLE, "prompt": "{prompt}"},
+    },
 )

@@ -16,12 +16,13 @@ import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from types import MappingProxyType
 from typing import Any
 
-from memtool.agents import AGENTS
+from memtool.agents import AGENTS, END, START
 from memtool.errors import MemtoolError, find_reason
-from memtool.hosts import GIT, HOSTS, PRE_COMMIT
-from memtool.hosts.contracts import CONTRACTS, END, START, Contract
+from memtool.hosts import AGENTS_MD, GIT, HOSTS, PRE_COMMIT
+from memtool.hosts.contracts import CONTRACTS, Contract
 from memtool.hosts.edits import MARK, ConfigEdit, Hook, Site, WholeFile
 from memtool.store import files
 from memtool.store.context import Context
@@ -174,6 +175,15 @@ def is_in_subdirectory(context: Context) -> bool:
     return os.path.realpath(context.caller.cwd) != os.path.realpath(context.repository.top)
 
 
+SAMPLE = {
+    "session_id": "",
+    "transcript_path": "{project}/none.jsonl",
+    "cwd": "{project}",
+    "hook_event_name": "{name}",
+}
+"""What most hosts send with every event."""
+
+
 class Host(Value):
     """A program that runs memtool.
 
@@ -183,6 +193,9 @@ class Host(Value):
     `refusal` asks the host which hooks it skips and returns a sentence, empty if none. `tried` is
     the version that was tested in real sessions; empty for a host that only has a graphical one.
     `looks_up` is whether a session in a subdirectory reads the files at the top of the project.
+    `sign` is the directory in a project that shows that the host is in use, if `folder` does not.
+    `samples` are recorded events that give text to the agent, by the argument of `memtool hook`;
+    without a session id, so that none is stored.
     """
 
     name: str
@@ -197,6 +210,8 @@ class Host(Value):
     refusal: Callable[[Site, Mapping[str, str]], str] = lambda _site, _env: ""
     tested_version: str = ""
     reads_top_folder: bool = True
+    sign: str = ""
+    samples: Mapping[str, Mapping[str, object]] = MappingProxyType({})
 
     def build_site(self, context: Context, *, is_user: bool) -> Site:
         """Return the location of its files, for the project or for all projects of the user.
@@ -233,7 +248,8 @@ class Host(Value):
     def is_used(self, context: Context) -> bool:
         """Return whether the project or user has its files, or its program is on the PATH."""
         env = context.caller.env
-        places = (os.path.join(context.repository.top, self.folder), self.home(env))
+        inside = os.path.join(context.repository.top, self.sign or self.folder)
+        places = (inside, self.home(env))
         return any(map(os.path.isdir, places)) or self.has_program(env)
 
     def plan_install(self, site: Site, *, with_server: bool = False) -> InstallPlan:
@@ -329,12 +345,15 @@ def build_hooks(
     grouped: bool = True,
     comments: bool = False,
     unit: int = 1,
+    command_key: str = "command",
+    timeout_key: str = "timeout",
     rows: tuple[Contract, ...] = CONTRACTS,
 ) -> list[ConfigEdit]:
     """Build the hooks of a host that keeps them in one settings file.
 
     `levels` are further files that may have them, `matchers` are keyed by the meaning of an event,
-    `unit` is the host's units of time in a second. `rows` are the contracts to choose from.
+    `unit` is the host's units of time in a second. The keys are the host's names of a command line
+    and of its time limit. `rows` are the contracts to choose from.
     """
     path, elsewhere = site.find_paths(file)
     return [
@@ -347,9 +366,10 @@ def build_hooks(
             event=row.name,
             program=site.program,
             call=("hook", host, row.event),
-            extra={"timeout": TIMEOUTS_S.get(row.meaning, DEFAULT_TIMEOUT_S) * unit},
+            extra={timeout_key: TIMEOUTS_S.get(row.meaning, DEFAULT_TIMEOUT_S) * unit},
             matcher=(matchers or {}).get(row.meaning, ""),
             is_grouped=grouped,
+            key=command_key,
         )
         for row in rows
         if row.host == host
@@ -429,7 +449,7 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
     Raises:
         MemtoolError: neither or both were given, or the host does not support this.
     """
-    is_git = host in (GIT, PRE_COMMIT)
+    is_git = host in (AGENTS_MD, GIT, PRE_COMMIT)
     if bool(host) == every:
         raise MemtoolError(
             f"memtool {verb} needs a host, or --all"
@@ -439,7 +459,7 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
         )
     if is_git and user:
         raise MemtoolError(
-            "--user does not apply to git's hooks: they belong to one repository",
+            f"--user does not apply to {host}: it belongs to one repository",
             hint=f"memtool {verb} {host}",
         )
     if context.is_global and not is_git and not user:

@@ -52,6 +52,7 @@ def build_server(site: Site) -> ConfigEdit:
     )
 
 
+_SAMPLE = {"session_id": "", "cwd": "{project}", "prompt": "{prompt}", "files": []}
 HOST = Host(
     name="opencode",
     title="OpenCode",
@@ -61,4 +62,5 @@ HOST = Host(
     parts=build_parts,
     tested_version="1.18.33",
     server=build_server,
+    samples={"session-start": _SAMPLE, "prompt": _SAMPLE},
 )

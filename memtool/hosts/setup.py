@@ -7,7 +7,16 @@ from functools import partial
 
 from memtool.agents import AGENTS
 from memtool.authoring.adoption import Adopted, Offer
-from memtool.hosts import GIT, PRE_COMMIT, diagnostics, git, install, pre_commit
+from memtool.hosts import (
+    AGENTS_MD,
+    GIT,
+    PRE_COMMIT,
+    agents_md,
+    diagnostics,
+    git,
+    install,
+    pre_commit,
+)
 from memtool.hosts.install import InstallPlan, load_host
 from memtool.value import first_few
 
@@ -21,11 +30,23 @@ if TYPE_CHECKING:
 def plan_host(
     context: Context, name: str, *, is_user: bool = False, with_server: bool = False
 ) -> InstallPlan:
-    """Plan to install an agent host, or the hooks of git."""
+    """Plan to install an agent host, the block of AGENTS.md, or the hooks of git."""
     if name == GIT:
         return git.plan_install(context.repository, context.directory)
+    if name == AGENTS_MD:
+        return agents_md.plan_install(context)
     host = load_host(name)
     return host.plan_install(host.build_site(context, is_user=is_user), with_server=with_server)
+
+
+def plan_removal(context: Context, name: str, *, is_user: bool = False) -> InstallPlan:
+    """Plan to uninstall what `plan_host` installs."""
+    if name == GIT:
+        return git.plan_uninstall(context.repository)
+    if name == AGENTS_MD:
+        return agents_md.plan_uninstall(context)
+    host = load_host(name)
+    return host.plan_uninstall(host.build_site(context, is_user=is_user))
 
 
 def find_offers(context: Context) -> Iterator[Offer]:

@@ -4,7 +4,8 @@ Everything outside of the two marker lines keeps its bytes. A file without exact
 markers is refused, since our part of it would be unclear.
 
 The file is part of the tree, so the block depends on the tree alone: not on commits, trust,
-sessions or the user's own settings. `inject --into` writes it, `check` warns if it is out of date.
+sessions or the user's own settings. `inject --into` and `install agents-md` write it, git's hook
+renews it after a merge into the default branch, and `check` warns if it is out of date.
 """
 
 from __future__ import annotations
@@ -123,8 +124,11 @@ def split(data: bytes, path: str) -> ManagedFile:
     )
 
 
-def place_block(data: bytes | None, path: str, block: str) -> bytes:
+def place_block(data: bytes | None, path: str, block: str, *, has_marks: bool = False) -> bytes:
     """Return a file with the block in its place, or at the end if it has none.
+
+    An empty block is only added to a file without one if it is to have the marks (`has_marks`). If
+    the file has no final line feed, neither has a new block: `remove_block` recognizes that.
 
     Raises:
         MemtoolError: as `split` does.
@@ -134,10 +138,30 @@ def place_block(data: bytes | None, path: str, block: str) -> bytes:
     text = block.replace("\n", newline)
     if parts.block is not None:
         return (parts.before + text + parts.after).encode()
-    if not block:
+    if not (block or has_marks):
         return data or b""
-    gap = "" if not parts.before else newline if parts.before.endswith("\n") else 2 * newline
+    if parts.before and not parts.before.endswith("\n"):
+        return f"{parts.before}{2 * newline}{BEGIN}{newline}{text}{END}".encode()
+    gap = newline if parts.before else ""
     return f"{parts.before}{gap}{BEGIN}{newline}{text}{END}{newline}".encode()
+
+
+def remove_block(data: bytes, path: str) -> bytes | None:
+    """Return a file as it was before the block was added; None if it has nothing else.
+
+    Raises:
+        MemtoolError: as `split` does.
+    """
+    parts = split(data, path)
+    if parts.block is None:
+        return data
+    before = "".join(parts.before.splitlines(keepends=True)[:-1])
+    end, *lines = parts.after.splitlines(keepends=True)
+    if not (before or lines):
+        return None
+    if not lines and before.endswith(2 * parts.newline):
+        before = before.removesuffix(parts.newline if end.endswith("\n") else 2 * parts.newline)
+    return "".join((before, *lines)).encode()
 
 
 def is_edited(block: str) -> bool:
@@ -163,7 +187,10 @@ FAULTS = {
 
 
 class Block(Value):
-    """The result of writing a block; `state` is created, refreshed or unchanged."""
+    """The result of writing a block; `state` is created, refreshed, unchanged or kept.
+
+    A block is kept if it is not to be renewed now.
+    """
 
     path: str
     state: str
@@ -178,8 +205,11 @@ class Block(Value):
         return fields
 
 
-def mark(context: Context, path: str, *, dry_run: bool = False) -> Block:
+def mark(context: Context, path: str, *, dry_run: bool = False, is_renewal: bool = False) -> Block:
     """Write the block of a tree into a file of the worktree; everything else keeps its bytes.
+
+    A renewal only changes a block as memtool wrote it, on the default branch: if each branch wrote
+    its own, merges would conflict.
 
     Raises:
         MemtoolError: the file is elsewhere, is not text, or has a broken pair of markers.
@@ -191,15 +221,10 @@ def mark(context: Context, path: str, *, dry_run: bool = False) -> Block:
             hint="memtool inject --into AGENTS.md",
             code="block",
         )
+    before = read_agent_file(context, inside)
+    if is_renewal and not _is_renewable(context, inside, before):
+        return Block(inside, "kept", "", dry_run)
     text = build_block(context)
-    try:
-        before = read_at(context.repository.top, inside)
-    except OSError as error:
-        raise MemtoolError(
-            f"cannot read {inside}: {find_reason(error)}",
-            hint="name the file itself, not a link",
-            code="block",
-        ) from None
     if before is not None and len(before) > MAX_BYTES:
         raise MemtoolError(
             f"cannot write to {inside}: it has more than {MAX_BYTES:,} bytes",
@@ -214,8 +239,48 @@ def mark(context: Context, path: str, *, dry_run: bool = False) -> Block:
     return Block(inside, state, text, dry_run)
 
 
+def read_agent_file(context: Context, path: str) -> bytes | None:
+    """Read a file of the worktree; None if it does not exist.
+
+    Raises:
+        MemtoolError: it is a link or no file, or cannot be read.
+    """
+    try:
+        return read_at(context.repository.top, path)
+    except OSError as error:
+        raise MemtoolError(
+            f"cannot read {path}: {find_reason(error)}",
+            hint="name the file itself, not a link",
+            code="block",
+        ) from None
+
+
+def _is_renewable(context: Context, path: str, data: bytes | None) -> bool:
+    """Return whether a file has a block that nobody edited, and the default branch is out."""
+    block = split(data, path).block if data is not None and len(data) <= MAX_BYTES else None
+    return block is not None and not is_edited(block) and _is_on_default_branch(context)
+
+
+def _is_on_default_branch(context: Context) -> bool:
+    """Return whether the default branch is checked out: the remote's, else main or master."""
+    from memtool.store.provenance import DEFAULT_BRANCHES
+    from memtool.store.repository import read_symbolic_target
+
+    git = context.repository.git
+    head = git.line("symbolic-ref", "--quiet", "HEAD", allowed=(0, 1))
+    symbolic, *remote = DEFAULT_BRANCHES
+    target = read_symbolic_target(context.repository, symbolic) or next(
+        (name for name in remote if git.line("rev-parse", "-q", "--verify", name, allowed=(0, 1))),
+        "",
+    )
+    names = [target] if target else remote
+    return head in [f"refs/heads/{name.removeprefix('refs/remotes/origin/')}" for name in names]
+
+
 def format_block_result(block: Block) -> str:
     """Return the result in a line; for a dry run with the block."""
+    if block.state == "kept":
+        return f"{block.path} stays: it has no block to renew, or this is not the default branch"
     if block.state == "unchanged":
         return f"{block.path} is up to date"
     verb = {"created": "create", "refreshed": "refresh"}[block.state]

@@ -9,6 +9,7 @@ from bisect import bisect_left, bisect_right
 from itertools import islice, takewhile
 
 from memtool.calls.output import make_visible
+from memtool.calls.wording import with_tools
 from memtool.commands._layout import build_layout
 from memtool.commands.show import render, show
 from memtool.errors import MemtoolError
@@ -19,9 +20,10 @@ from memtool.store.context import Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from typing import Any
 
+    from memtool.calls.procedures import Procedure
     from memtool.store.tree import Record
 
 SCHEME = "memory://"
@@ -63,8 +65,8 @@ def describe_memory(record: Record) -> dict[str, Any]:
     }
 
 
-def read_resource(context: Context, uri: str) -> str:
-    """Return a memory as text: its title, citation, keys, lineage and body.
+def read_resource(context: Context, uri: str, tools: Mapping[str, Procedure]) -> str:
+    """Return a memory as text: its title, citation, keys, lineage and body. Hints name `tools`.
 
     Raises:
         MemtoolError: the address is not valid, or no memory has that id.
@@ -75,7 +77,9 @@ def read_resource(context: Context, uri: str) -> str:
     shown = show(context, id_)
     if shown.id != id_:  # `show` also takes the beginning of an id
         raise MemtoolError(f'no memory is called "{id_}"', hint=SCHEME + shown.id)
-    return make_visible(render(shown, build_layout(context)))
+    layout = build_layout(context)
+    layout.hint = lambda text: with_tools(text, tools)
+    return make_visible(render(shown, layout))
 
 
 def complete(context: Context, prefix: str) -> tuple[str, ...]:

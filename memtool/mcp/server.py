@@ -13,11 +13,13 @@ import os
 from memtool.agents import BLOCK_FORMATS
 from memtool.calls import run
 from memtool.calls.boundary import answer_request
+from memtool.calls.json_schema import build_result_schema
 from memtool.calls.procedures import AGENT, EFFECTS, READ, Procedure, build_procedures
 from memtool.calls.run import Answer, ServedRepository
+from memtool.calls.wording import with_tools
 from memtool.errors import MemtoolError
-from memtool.mcp import resources, transport
-from memtool.mcp.transport import Client, RequestError
+from memtool.mcp import consent, resources, transport
+from memtool.mcp.transport import Client, RequestError, TransportError
 from memtool.sessions.model import as_dict
 from memtool.value import Value
 from memtool.version import __version__
@@ -87,11 +89,11 @@ class ServerMethods:
     """The methods of one server process: its tools, and the repository that they work on."""
 
     def __init__(self, place: ServedRepository, chosen: dict[str, Procedure]) -> None:
-        self.place = place
         self.is_placed = place.directory != "."
         """Whether the user named the directory, with -C."""
         self.is_off = bool(place.env.get("MEMTOOL_OFF"))
         self.tools = {} if self.is_off else chosen
+        self.place = place.replace(tools=self.tools)
 
     def settle(self, client: Client) -> None:
         """Move to the first root of the client that is in a repository.
@@ -112,20 +114,17 @@ class ServerMethods:
 
     def list_tools(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the tools, which do not change while the process runs."""
-        return {"tools": [_describe_tool(tool) for tool in self.tools.values()]}
+        return {"tools": [_describe_tool(tool, self.place) for tool in self.tools.values()]}
 
     def call_tool(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Run a tool. A refusal is a result with `isError`, so that the model can read it."""
         tool = self.tools.get(_require_text(params, "name"))
         if tool is None:
             raise RequestError(f"unknown tool {_require_text(params, 'name')[:60]!r}")
-        arguments = params.get("arguments") or {}
-        if not isinstance(arguments, dict):
-            raise RequestError("arguments is not an object")
+        arguments = _require_object(params, "arguments")
         self.settle(client)
-        return _build_result(
-            run.call(tool, arguments, self.place.replace(agent=client.name or NAMELESS))
-        )
+        place = self.place.replace(agent=client.name or NAMELESS)
+        return _build_result(consent.call(tool, arguments, place, client, params))
 
     def list_resources(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with a page of active memories; an empty one without a repository."""
@@ -136,6 +135,9 @@ class ServerMethods:
             "resources": [resources.describe_memory(record) for record in records],
             **cursor_field,
         }
+
+    def _refuse(self, error: MemtoolError) -> RequestError:
+        return RequestError(with_tools(error.as_line, self.tools), {"code": error.code})
 
     def _list_page(self, cursor: str) -> tuple[list[Record], str]:
         nothing: tuple[list[Record], str] = [], ""
@@ -149,7 +151,7 @@ class ServerMethods:
         except MemtoolError as error:
             if error.code in NOWHERE:
                 return nothing
-            raise _refuse(error) from None
+            raise self._refuse(error) from None
 
     def list_templates(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the URI template of memories."""
@@ -167,9 +169,9 @@ class ServerMethods:
         self.settle(client)
         uri = _require_text(params, "uri")
         try:
-            text = resources.read_resource(self.place.open(), uri)
+            text = resources.read_resource(self.place.open(), uri, self.tools)
         except MemtoolError as error:
-            raise _refuse(error) from None
+            raise self._refuse(error) from None
         return {"contents": [{"uri": uri, "mimeType": resources.MIME_TYPE, "text": text}]}
 
     def list_prompts(self, _client: Client, _params: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,8 +186,8 @@ class ServerMethods:
 
     def get_prompt(self, client: Client, params: Mapping[str, Any]) -> dict[str, Any]:
         """Answer with the primer as one message."""
-        name, arguments = _require_text(params, "name"), params.get("arguments") or {}
-        if name != PRIMER or self.is_off or not isinstance(arguments, dict):
+        name, arguments = _require_text(params, "name"), _require_object(params, "arguments")
+        if name != PRIMER or self.is_off:
             raise RequestError(f"unknown prompt {name[:60]!r}")
         self.settle(client)
         answer = run.call(self.tools["inject"], {"primer": True, **arguments}, self.place)
@@ -254,21 +256,28 @@ def _guard(handler: transport.Handler) -> transport.Handler:
     """Wrap a handler so that its bugs become errors: one bad request must not end the server."""
 
     def refuse(error: MemtoolError) -> dict[str, Any]:
-        raise _refuse(error) from None
+        raise RequestError(error.as_line, {"code": error.code}) from None
 
     def answer(client: Client, params: dict[str, Any]) -> dict[str, Any]:
-        return answer_request(lambda: handler(client, params), refuse, protocol_error=RequestError)
+        return answer_request(
+            lambda: handler(client, params), refuse, protocol_error=TransportError
+        )
 
     return answer
 
 
-def _describe_tool(tool: Procedure) -> dict[str, Any]:
+def _describe_tool(tool: Procedure, place: ServedRepository) -> dict[str, Any]:
+    run_verb = tool.face.run
+    result = {
+        "outputSchema": build_result_schema(run_verb.__annotations__["return"], run_verb.__module__)
+    }
     return {
         "name": tool.name,
         "title": tool.title,
-        "description": tool.description,
+        "description": with_tools(tool.description, place.tools),
         "inputSchema": tool.input_schema,
-        "annotations": {"title": tool.title, "openWorldHint": False, **EFFECTS[tool.effect]},
+        **(result if place.is_structured else {}),
+        "annotations": {"openWorldHint": False, **EFFECTS[tool.effect]},
     }
 
 
@@ -297,8 +306,16 @@ def _require_text(params: Mapping[str, Any], name: str) -> str:
     return value or ""
 
 
-def _refuse(error: MemtoolError) -> RequestError:
-    return RequestError(error.as_line, {"code": error.code})
+def _require_object(params: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return an object parameter, empty if it is absent.
+
+    Raises:
+        RequestError: it is not an object.
+    """
+    value = params.get(name)
+    if value is not None and not isinstance(value, dict):
+        raise RequestError(f"{name} is not an object")
+    return value or {}
 
 
 def _is_somewhere(place: ServedRepository) -> bool:

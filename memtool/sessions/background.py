@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import stat
 
+from memtool.agents import BY_NAME
 from memtool.sessions import consent
 
 TYPE_CHECKING = False
@@ -31,23 +32,16 @@ def capture_hook(
 
     None is started if captures are switched off, or if the path is not a file of this user. `event`
     is the event that the host reported: after `session-end` nothing more will come, so the session
-    is ended. `transcript_path` may be empty for a host that stores all sessions in one file.
+    is ended. `transcript_path` may be empty for a host that is known to store it in one place.
     """
-    transcript_path = transcript_path or find_database(host, context.caller.env)
+    agent, env = BY_NAME[host], context.caller.env
+    transcript_path = transcript_path or agent.find_transcript(session_id, env)
     if not consent.is_capturing(context) or not is_own(transcript_path):
         return False
     args = ["-C", context.repository.top or context.repository.git_dir, "capture", "--host", host]
     args += ["--session", session_id] if session_id else []
     args += ["--end"] if event == "session-end" else []
-    return bool(start([*args, "--", transcript_path], context.caller.env))
-
-
-def find_database(host: str, env: Mapping[str, str]) -> str:
-    """Return the path of the file in which a host stores all sessions, empty if it has none."""
-    if host != "opencode":
-        return ""
-    data = env.get("XDG_DATA_HOME") or os.path.join(env.get("HOME", ""), ".local", "share")
-    return os.path.join(data, "opencode", "opencode.db")
+    return bool(start([*args, "--", transcript_path], env))
 
 
 def is_own(path: str) -> bool:

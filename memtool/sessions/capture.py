@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
-from memtool.agents import NAMING_AGENTS
+from memtool.agents import BY_NAME
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
 from memtool.sessions import failure_state, journal, lifecycle, retention, store
@@ -260,7 +260,7 @@ def _find_parent(
     The id is empty if there is none. If several match, the one that began last is returned.
     """
     first = next((message.origin for message in messages if message.origin), "")
-    if host not in NAMING_AGENTS or not first:
+    if host not in BY_NAME or not BY_NAME[host].has_message_ids or not first:
         return "", 0
     mark = journal.write([{"origin": first}])[1:-2]
     heads = [head for head in sessions.heads()[0] if head.host == host and head.id != id]

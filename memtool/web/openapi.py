@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from memtool.calls.docstring import parse_docstring
 from memtool.calls.json_schema import build_parameter_schema, build_reference, build_value_schema
-from memtool.calls.procedures import READ, Procedure, with_routes
+from memtool.calls.procedures import READ, Procedure
+from memtool.calls.wording import with_routes
 from memtool.version import __version__
 from memtool.web import rest
 from memtool.web.clients import NAMES, ClientName

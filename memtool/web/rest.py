@@ -14,8 +14,10 @@ from functools import partial
 
 from memtool.calls.bind import bind, describe_old_names
 from memtool.calls.boundary import answer_request
-from memtool.calls.procedures import HTTP, READ, Procedure, build_procedures, with_routes
+from memtool.calls.output import make_visible
+from memtool.calls.procedures import HTTP, READ, Procedure, build_procedures
 from memtool.calls.run import ServedRepository, build_error_object, run_procedure, to_structured
+from memtool.calls.wording import reword, with_routes
 from memtool.errors import MemtoolError
 from memtool.value import Value
 from memtool.web.security import DeniedError
@@ -151,7 +153,8 @@ def ask(
             procedure, values, place, lambda value, _layout: to_structured(value, MAX_ROWS)
         )
         old_names = describe_old_names(procedure.signature, arguments)
-        all_notes = [*old_names, *map(with_routes, notes), *cut]
+        worded = [make_visible(with_routes(reword(note, procedure))) for note in notes]
+        all_notes = [*old_names, *worded, *cut]
         return HttpAnswer(200, {"value": shaped, "notes": all_notes})
 
     refused = partial(build_refusal, procedure=procedure, hinted=hinted)
@@ -169,7 +172,7 @@ def build_refusal(
     hinted: Callable[[str], str] = with_routes,
 ) -> HttpAnswer:
     """Return an error as an HTTP answer, with a status."""
-    body = build_error_object(error, procedure)
+    body = build_error_object(error, lambda text: reword(text, procedure) if procedure else text)
     hint = LOOKS_AGAIN if error.code in LOST else hinted(body["hint"])
     return HttpAnswer(find_status(error), {"error": body | {"hint": hint}})
 

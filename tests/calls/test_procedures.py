@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ from memtool.calls.procedures import (
     SETTABLE,
     Choice,
     build_procedures,
-    reword,
-    with_routes,
 )
+from memtool.calls.run import ServedRepository
 from memtool.calls.signature import read_interface
+from memtool.calls.wording import reword, with_routes, with_tools, with_tools_quoted
 from memtool.commands import BY_NAME
-from memtool.mcp.server import COMMON, list_tools
+from memtool.mcp.server import COMMON, ServerMethods, list_tools
+from memtool.mcp.transport import Client, to_line
 from memtool.memory.fields import BY_NAME as FIELDS
 
 READING = {
@@ -37,10 +39,8 @@ READING = {
     "status",
 }
 EVERY = list_tools(every=True)
-MAX_COMMON_BYTES, MAX_BYTES = 9_000, 23_700
-"""Of what a host sends with every request: of the tools that are there unasked, and of all.
-
-`search` says with 240 of them that it can ask a fleet."""
+MAX_COMMON_BYTES, MAX_BYTES = 9_000, 21_000
+"""Of the list of tools as it is sent: of those that are there unasked, and of all."""
 NEVER = {"edit", "exact", "id_", "all_", "run", "map", "floor"}
 """Parameters that open an editor, read or write files of the caller's choice, or act at large."""
 
@@ -64,7 +64,9 @@ def test_what_only_reads_is_told_apart():
     writing = {parameter for verb in READING for parameter in EVERY[verb].parameters}
     assert not {"commit", "dry_run"} & writing
     assert set(list_tools(every=True, read_only=True)) == READING
-    assert [name for name, effect in EFFECTS.items() if effect["destructiveHint"]] == ["remove"]
+    destructive = [name for name, effect in EFFECTS.items() if effect["destructiveHint"]]
+    assert destructive == ["remove", "revert"]
+    assert not EFFECTS["revert"]["idempotentHint"]  # to undo again goes further back
 
 
 def test_a_tool_that_writes_can_be_tried():
@@ -94,8 +96,8 @@ def test_a_schema_says_what_a_call_needs(name: str):
     assert schema["additionalProperties"] is False
     assert set(schema["required"]) <= set(schema["properties"])
     for name_, field in schema["properties"].items():
-        assert field["description"], name_
-        assert "stdin" not in field["description"]
+        assert field.get("description") or field["enum"], name_
+        assert "stdin" not in field.get("description", "")
         assert "" not in field.get("enum", ())
 
 
@@ -110,11 +112,9 @@ def test_words_of_a_verb_name_arguments_as_the_tool_does():
 @pytest.mark.parametrize(("every", "limit_bytes"), [(False, MAX_COMMON_BYTES), (True, MAX_BYTES)])
 def test_descriptions_stay_small(*, every: bool, limit_bytes: int):
     """A host puts all of this into the window of its agent, in every request."""
-    tools = [
-        {"name": tool.name, "description": tool.description, "inputSchema": tool.input_schema}
-        for tool in list_tools(every=every).values()
-    ]
-    assert len(json.dumps(tools)) < limit_bytes
+    served = ServerMethods(ServedRepository(".", {}), list_tools(every=every))
+    sent = to_line({"id": 1, "result": served.list_tools(Client(0, 1), {})})
+    assert len(sent) < limit_bytes
 
 
 def test_an_agent_is_offered_what_it_needs_often():
@@ -194,3 +194,45 @@ def test_a_refusal_names_arguments_and_not_options(text: str, expected: str):
 def test_a_hint_over_http_names_a_route(hint: str, expected: str):
     """A command that has a route is told as that; any other one is for a shell."""
     assert with_routes(hint) == expected
+
+
+OFFERED = list_tools()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("memtool show ID --at REV", "`show` ID `at` REV"),
+        ("all memories: memtool list", "all memories: `list`"),
+        ("memtool --global show dec-a", "`show` `global` dec-a"),
+        ("memtool -C ../x show dec-a", "`show` `directory` ../x dec-a"),
+        ("memtool -C DIR status", "the user can run memtool -C DIR status"),
+        ("Cite as [ID]; `memtool show ID` prints it", "Cite as [ID]; `show` ID prints it"),
+        ("memtool confirm dec-a --commit", "the user can run memtool confirm dec-a --commit"),
+        ("gone (`memtool drift`).", "gone (the user can run `memtool drift`)."),
+        ("ask the user to run: memtool confirm a", "ask the user to run: memtool confirm a"),
+        ("memtool search --deep", "the user can run memtool search --deep"),
+        ("memtool conflicts", "the user can run memtool conflicts"),
+        ("memtool adds them again", "memtool adds them again"),
+        ('"memtool show it" contradicts it', '"memtool show it" contradicts it'),
+        ("git init\nmemtool init", "the user can run git init\nthe user can run memtool init"),
+        ("git keeps it", "git keeps it"),
+    ],
+)
+def test_a_hint_to_an_agent_names_a_tool(text: str, expected: str):
+    """A command that no offered tool can do is the user's; texts of a user are left alone."""
+    assert with_tools(text, OFFERED) == expected
+
+
+def test_a_quoted_command_of_ours_is_named_as_well():
+    """In a sentence that quotes no memory."""
+    text = '"memtool show ID", or "memtool confirm ID"'
+    assert with_tools_quoted(text, OFFERED) == '`show` ID, or the user\'s "memtool confirm ID"'
+
+
+def test_tools_speak_of_no_command():
+    """Neither a description nor a schema names the command line."""
+    for every in (False, True):
+        served = ServerMethods(ServedRepository(".", {}), list_tools(every=every))
+        text = json.dumps(served.list_tools(Client(0, 1), {}))
+        assert not re.findall(r"memtool [a-z]+|--[a-z]+", text)

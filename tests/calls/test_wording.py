@@ -19,6 +19,11 @@ ROUTES = build_procedures(HTTP)
 SHELL = re.compile(r"\b(?:git|memtool) [a-z-](?:\"[^\"]*\"|[^,;\"])*")
 """A command that a hint names, to be run in a shell."""
 ROUTED = re.compile(rf"\bmemtool ({'|'.join(route.choice.verb for route in ROUTES.values())})\b")
+COMMAND = re.compile(
+    r"(?<!the user can run )(?<!user to run: )(?<!the user's \")"
+    r"\b(?:memtool (?!help)|git (?!repository))[a-z-]+"
+)
+"""A command that a hint does not leave to the user."""
 NEW = {"type": "decision", "title": "Use Postgres", "body": "For all."}
 
 REFUSED: list[tuple[str, dict[str, Any]]] = [
@@ -115,6 +120,33 @@ REFUSED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+ANSWERED: list[tuple[str, dict[str, Any]]] = [
+    ("search", {"query": "x", "limit": 1}),
+    ("show", {"id": "dec-a"}),
+    ("list", {"limit": 1}),
+    ("list", {"filters": "tag:none"}),
+    ("inject", {"primer": True}),
+    ("inject", {"prompt": "what is so?"}),
+    ("why", {"id": "dec-a"}),
+    ("log", {"limit": 1}),
+    ("log", {"injected": True, "limit": 1}),
+    ("blame", {"id": "dec-a"}),
+    ("diff", {}),
+    ("conflicts", {}),
+    ("check", {}),
+    ("status", {}),
+    ("new", NEW | {"supersedes": ["dec-b"]}),
+    ("remember", {"text": "Deploys of all services are on Tuesdays."}),
+    ("supersede", {"old": "dec-a", "title": "Use MySQL", "body": "It is there."}),
+    ("pin", {"id": "dec-a"}),
+    ("unpin", {"id": "dec-a"}),
+    ("forget", {"id": "dec-a", "reason": "x"}),
+    ("restore", {"id": "dec-a"}),
+    ("undo", {"id": "dec-a", "dry_run": True}),
+    ("resolve", {"ids": ["dec-b", "dec-new"], "keep": "newer", "reason": "x"}),
+]
+
+
 @pytest.fixture
 def place(sandbox: Sandbox) -> ServedRepository:
     """A repository with a lineage, a conflict, and what is in no commit."""
@@ -143,8 +175,26 @@ def test_no_refusal_names_an_option(place: ServedRepository):
             if options_in(text) or ROUTED.search(error["hint"]):
                 wrong.append(f"{name} {values}: {text}")
         if name in TOOLS:
-            text = call(TOOLS[name], values, place).text
-            if options_in(text):
+            text = call(TOOLS[name], values, place.replace(tools=TOOLS)).text
+            if options_in(text) or COMMAND.search(text):
                 wrong.append(f"{name} {values}: {text}")
     assert not wrong, "\n".join(wrong)
     assert refused > len(REFUSED) * 0.8
+
+
+def test_no_answer_names_a_command(place: ServedRepository, sandbox: Sandbox):
+    """Neither the text of a tool nor its notes; texts of memories are not touched."""
+    sandbox.memory("dec-c", "Run `memtool check` first.\n", status="pinned", supersedes=("dec-b",))
+    sandbox.memory("dec-d", "Run `git gc` first.\n", status="candidate", supersedes=("dec-b",))
+    sandbox.commit()
+    wrong = []
+    for name, values in ANSWERED:
+        answer = call(TOOLS[name], values, place.replace(tools=TOOLS))
+        text = "\n".join([answer.text, *answer.notes])
+        own = re.sub(r"Run `.*` first\.", "", text)
+        if COMMAND.search(own) or options_in(own):
+            wrong.append(f"{name} {values}: {text}")
+    assert not wrong, "\n".join(wrong)
+    block = call(TOOLS["inject"], {"primer": True}, place.replace(tools=TOOLS)).text
+    assert "| Run `memtool check` first." in block
+    assert "`search` WORDS" in block

@@ -503,3 +503,45 @@ def test_a_store_that_changed_since_its_import_is_told(ready: Sandbox) -> None:
     assert sign.hint == "memtool import adr docs/adr"
     ready.run("import", "adr", "docs/adr")
     assert ("repository", "stores") not in signs(ready)
+
+
+def job(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], CheckResult]:
+    results = doctor(sandbox.context(**env), host, ci=True).signs
+    return {(sign.area, sign.name): sign for sign in results}
+
+
+def test_a_job_fails_where_its_agent_would_be_silent(ready: Sandbox) -> None:
+    """Nothing installed, another agent installed, memtool switched off, no memory."""
+    assert job(ready)["agents", "installed"].state == BROKEN
+    install(ready.context(), "claude")
+    assert {sign.state for sign in job(ready, "claude").values()} == {GOOD}
+    assert ("agents", "installed") not in job(ready)
+    assert job(ready, "gemini")["gemini", "installed"].state == BROKEN
+    silent = job(ready, "claude", MEMTOOL_OFF="1")["claude", "silent"]
+    assert (silent.state, silent.hint) == (BROKEN, "unset MEMTOOL_OFF")
+    assert job(ready, MEMTOOL_OFF="1")["memtool", "switch"].state == BROKEN
+    ready.git("rm", "--quiet", *ready.git("ls-files", "*dec-a*").split())
+    assert job(ready, "claude")["claude", "silent"].state == BROKEN
+    assert ready.run("doctor", "--ci", "claude").returncode == 1
+
+
+def test_a_job_is_warned_of_half_a_clone(ready: Sandbox, tmp_path: Path) -> None:
+    """As actions/checkout leaves it: one commit, and no branch of the remote."""
+    install(ready.context(), "claude")
+    ready.commit()
+    clone = Sandbox(tmp_path / "clone", ready.env)
+    clone.path.mkdir()
+    clone.git("init", "--quiet")
+    clone.git("remote", "add", "origin", ready.path.as_uri())
+    ready.git("commit", "--quiet", "--allow-empty", "--message", "more")
+    clone.git("fetch", "--quiet", "--depth=1", "origin", "HEAD")
+    clone.git("checkout", "--quiet", "--detach", "FETCH_HEAD")
+    results = job(clone, "claude")
+    assert results["repository", "history"].state == WARNING
+    assert "fetch-depth: 0" in results["repository", "reviewed"].hint
+    assert clone.run("doctor", "--ci", "claude").returncode == 0
+    clone.git("fetch", "--quiet", "--unshallow", "origin")
+    clone.git("fetch", "--quiet", "origin")
+    clone.git("remote", "set-head", "origin", "--auto")
+    assert job(clone, "claude")["repository", "history"].state == GOOD
+    assert ("repository", "reviewed") not in job(clone, "claude")

@@ -11,6 +11,7 @@ from hosts_live.proven import versions_in_docs
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memtool import agents
 from memtool.agents import AGENTS
 from memtool.hosts import contracts, diagnostics
 from memtool.hosts.contracts import BY_EVENT, CONTRACTS, Contract, HookEvent, UnreadableEvent, read
@@ -39,8 +40,8 @@ def test_every_event_is_read_in_the_words_of_its_host(row: Contract) -> None:
     """Each has session and directory; prompt and files if the event has them."""
     parsed = read(sample(row))
     assert (len(parsed.session) > 20, parsed.cwd) == (True, HOME)
-    assert bool(parsed.prompt) == (row.meaning == contracts.PROMPT or row.name == "AfterAgent")
-    is_named = row.meaning == contracts.EDIT or (row.host, row.event) == ("opencode", "prompt")
+    assert bool(parsed.prompt) == (row.meaning == agents.PROMPT or row.name == "AfterAgent")
+    is_named = row.meaning == agents.EDIT or (row.host, row.event) == ("opencode", "prompt")
     assert [path.removeprefix(f"{HOME}/") for path in parsed.files] == ["src/auth/a.py"] * is_named
 
 
@@ -49,7 +50,7 @@ def test_every_answer_is_one_json_object(row: Contract) -> None:
     """Any text comes out as it went in; if the host reads no output, there is none."""
     text = 'a "block"\nwith \\ and \u2028, é, 😀 and {braces}'
     output = row.format_output(text)
-    if row.answer == contracts.NO_ANSWER:
+    if row.answer == agents.NO_ANSWER:
         assert output == row.silence
         return
     answer = json.loads(output)
@@ -242,7 +243,7 @@ def test_the_variable_says_what_is_kept(value: str, levels: set[str]) -> None:
 def test_doctor_rehearses_what_the_host_sends(row: Contract):
     """Key by key and type by type as recorded, for this project and prompt, without a session."""
     recorded = json.loads((DATA / f"{row.host}-{row.event}.json").read_text())
-    made = diagnostics.build_sample(row, "/code/ada/{pro}", "why {name}?")
+    made = diagnostics.build_sample(load_host(row.host), row, "/code/ada/{pro}", "why {name}?")
     assert {key: type(value) for key, value in made.items()} == {
         key: type(value) for key, value in recorded.items()
     }

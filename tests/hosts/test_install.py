@@ -25,15 +25,21 @@ from memtool.hosts.install import FileStep, apply_steps
 HOOK_FILES = {
     "claude": ".claude/settings.json",
     "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json",
+    "copilot": ".github/hooks/memtool.json",
     "cursor": ".cursor/hooks.json",
+    "gemini": ".gemini/settings.json",
+    "qwen": ".qwen/settings.json",
 }
+FLAT = ("copilot", "cursor")
+"""Hosts without groups of handlers."""
 SERVER_FILES = {
     "claude": ".mcp.json",
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
     "opencode": "opencode.json",
+    "copilot": ".github/mcp.json",
     "cursor": ".cursor/mcp.json",
+    "qwen": ".qwen/settings.json",
 }
 THEIRS = {"type": "command", "command": "notify-send done"}
 
@@ -79,9 +85,10 @@ def test_uninstalling_leaves_no_trace(sandbox: Sandbox, host: str, *, user: bool
 def test_every_event_of_the_contracts_is_registered(sandbox: Sandbox, host: str) -> None:
     """The host calls memtool for each event, once."""
     install(sandbox.context(), host)
-    registered = handlers(sandbox.path / HOOK_FILES[host], is_flat=host == "cursor")
+    registered = handlers(sandbox.path / HOOK_FILES[host], is_flat=host in FLAT)
     assert {
-        name: [handler["command"] for handler in many] for name, many in registered.items()
+        name: [handler.get("bash") or handler["command"] for handler in many]
+        for name, many in registered.items()
     } == {
         row.name: [guard_command("memtool", ("hook", host, row.event))]
         for row in CONTRACTS
@@ -117,7 +124,7 @@ def test_settings_get_back_their_bytes(sandbox: Sandbox, host: str, layout: str)
 def test_hooks_of_others_stay_in_place_and_order(sandbox: Sandbox, host: str) -> None:
     """Ours comes after them, and what they add later stays when ours goes."""
     event = next(row.name for row in CONTRACTS if row.host == host)
-    is_flat = host == "cursor"
+    is_flat = host in FLAT
     entry = THEIRS if is_flat else {"matcher": "startup", "hooks": [THEIRS]}
     text = json.dumps({"hooks": {event: [entry, entry]}}, indent=4)
     path = sandbox.write(HOOK_FILES[host], text)
@@ -221,7 +228,8 @@ def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host
     install(sandbox.context(), host)
     path = sandbox.path / HOOK_FILES[host]
     current = path.read_bytes()
-    commands = [group[0]["command"] for group in handlers(path, is_flat=host == "cursor").values()]
+    rows = [group[0] for group in handlers(path, is_flat=host in FLAT).values()]
+    commands = [row.get("bash") or row["command"] for row in rows]
     assert isinstance(commands[0], str)
     call = commands[0].partition("; ")[2].removesuffix(" || exit 0")
     older = current.replace(json.dumps(commands[0])[1:-1].encode(), call.encode())
@@ -537,7 +545,7 @@ def test_hooks_that_all_repositories_share_do_not_stop_the_others(sandbox: Sandb
     [
         ((), "needs a host, or --all"),
         (("claude", "--all"), "exclude each other"),
-        (("vim",), "claude, codex, gemini, opencode, cursor, git"),
+        (("vim",), "claude, codex, copilot, cursor, gemini, opencode, qwen, git"),
         (("git", "--user"), "belong to one repository"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from conftest import Sandbox
 from hosts.test_install import files
 
-from memtool.agents import AGENTS
+from memtool.agents import AGENTS, START
 from memtool.commands.doctor import doctor
 from memtool.commands.hook import answer_event
 from memtool.commands.install import install, uninstall
@@ -22,7 +22,6 @@ from memtool.hosts.contracts import (
     CONTRACTS,
     DUPLICATE_WINDOW_S,
     RESUME,
-    START,
     Contract,
     is_duplicate,
     read,

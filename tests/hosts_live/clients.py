@@ -1,7 +1,7 @@
 """The clients, as npm brings them: how each is run headless and offline, and what its tools are.
 
-All four are installed into one cache directory, by name and in their newest version: what is
-proven here is what people have.
+All are installed into one cache directory, by name and in their newest version: what is proven here
+is what people have.
 """
 
 from __future__ import annotations
@@ -24,9 +24,13 @@ CLIENTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "me
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
     "codex": "@openai/codex",
+    "copilot": "@github/copilot",
     "gemini": "@google/gemini-cli",
     "opencode": "opencode-ai",
+    "qwen": "@qwen-code/qwen-code",
 }
+# Without a version npm on Node 20 takes one that is nine minor versions older.
+VERSIONS = {"qwen": "0.24.4"}
 INSTALL_S, CLIENT_S = 600, 240
 
 
@@ -40,7 +44,8 @@ def programs() -> Path:
     if not all((folder / name).exists() for name in PACKAGES):
         CLIENTS.mkdir(parents=True, exist_ok=True)
         (CLIENTS / "package.json").write_text("{}")
-        call = [npm, "install", "--no-audit", "--no-fund", *PACKAGES.values()]
+        wanted = [f"{package}@{VERSIONS.get(name, '')}" for name, package in PACKAGES.items()]
+        call = [npm, "install", "--no-audit", "--no-fund", *(name.rstrip("@") for name in wanted)]
         done = subprocess.run(
             call, cwd=CLIENTS, check=False, capture_output=True, timeout=INSTALL_S
         )
@@ -212,6 +217,44 @@ def _opencode_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
     return Call("read", {"filePath": str(path)}), Call("edit", edit)
 
 
+def _copilot_env(url: str) -> dict[str, str]:
+    return {
+        "COPILOT_AUTO_UPDATE": "false",
+        "COPILOT_MODEL": "made-up",
+        "COPILOT_OFFLINE": "true",
+        "COPILOT_PROVIDER_API_KEY": "made-up",
+        "COPILOT_PROVIDER_BASE_URL": f"{url}/v1",
+    }
+
+
+def _copilot_settings(_url: str, path: Path) -> dict[str, str]:
+    return {".copilot/config.json": json.dumps({"trustedFolders": [str(path)]})}
+
+
+def _copilot_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
+    edit = {"path": str(path), "old_str": old, "new_str": new}
+    return Call("view", {"path": str(path)}), Call("edit", edit)
+
+
+def _qwen_env(url: str) -> dict[str, str]:
+    return {
+        "OPENAI_API_KEY": "made-up",
+        "OPENAI_BASE_URL": f"{url}/v1",
+        "OPENAI_MODEL": "made-up",
+        "QWEN_CODE_SUPPRESS_YOLO_WARNING": "1",
+    }
+
+
+def _qwen_settings(_url: str, _path: Path) -> dict[str, str]:
+    memory = ("enableManagedAutoMemory", "enableManagedAutoDream", "enableAutoSkill")
+    return {".qwen/settings.json": json.dumps({"memory": dict.fromkeys(memory, False)})}
+
+
+def _qwen_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
+    edit = {"file_path": str(path), "old_string": old, "new_string": new}
+    return Call("read_file", {"file_path": str(path)}), Call("edit", edit)
+
+
 CLAUDE = Client(
     "claude",
     run=("-p", "--dangerously-skip-permissions"),
@@ -256,4 +299,24 @@ OPENCODE = Client(
     search="memtool_search",
     settings=_opencode_settings,
 )
-ALL = (CLAUDE, CODEX, GEMINI, OPENCODE)
+COPILOT = Client(
+    "copilot",
+    run=("--allow-all-tools", "-p"),
+    resume=("--allow-all-tools", "--continue", "-p"),
+    env=_copilot_env,
+    edit=_copilot_edit,
+    shell=lambda command: Call("bash", {"command": command, "description": "run"}),
+    search="memtool-search",
+    settings=_copilot_settings,
+)
+QWEN = Client(
+    "qwen",
+    run=("--auth-type", "openai", "-y"),
+    resume=("--auth-type", "openai", "-y", "--continue"),
+    env=_qwen_env,
+    edit=_qwen_edit,
+    shell=lambda command: Call("run_shell_command", {"command": command, "is_background": False}),
+    search="mcp__memtool__search",
+    settings=_qwen_settings,
+)
+ALL = (CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN)

@@ -1,9 +1,9 @@
-"""A made-up model on loopback: it speaks three APIs, plays a script, records what it is sent.
+"""A made-up model on loopback: it speaks four APIs, plays a script, records what it is sent.
 
 A request that offers tools belongs to the conversation, and takes the next step of the script;
 after the last step the answer is `DONE`. What clients ask beside it (a title, a count of tokens)
-takes no step. The wire formats are those of the Anthropic Messages, OpenAI Responses and Gemini
-APIs, as far as the clients read them.
+takes no step. The wire formats are those of the Anthropic Messages, OpenAI Chat Completions, OpenAI
+Responses and Gemini APIs, as far as the clients read them.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Request:
         """The names of the tools that are offered."""
         rows = self.body.get("tools") or []
         inner = [tool for row in rows for tool in row.get("functionDeclarations", [row])]
-        return {str(tool.get("name")) for tool in inner}
+        return {str(tool.get("function", tool).get("name")) for tool in inner}
 
     @property
     def tools_bytes(self) -> int:
@@ -149,7 +149,8 @@ class _Handler(BaseHTTPRequestHandler):
         step = self.model.answer(Request(path, body, bool(body.get("tools"))))
         is_streamed = body.get("stream") is True or path.endswith(":streamGenerateContent")
         if is_streamed:
-            self._send(b"".join(map(_event, api(step))), "text/event-stream")
+            end = b"data: [DONE]\n\n" if api is _completions else b""
+            self._send(b"".join(map(_event, api(step))) + end, "text/event-stream")
         else:
             self._send(json.dumps(_WHOLE[api](step)).encode(), "application/json")
 
@@ -273,10 +274,53 @@ def _contents(step: Step) -> Sequence[dict[str, Any]]:
     return ({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "made-up"},)
 
 
+def _completions(step: Step) -> Sequence[dict[str, Any]]:
+    """Return the events of the OpenAI Chat Completions API."""
+    whole = _completion(step)
+    choice = whole["choices"][0]
+    delta = choice["message"]
+    if "tool_calls" in delta:
+        delta = {**delta, "tool_calls": [{"index": 0, **call} for call in delta["tool_calls"]]}
+    kind = {**whole, "object": "chat.completion.chunk"}
+    open_ = {key: value for key, value in kind.items() if key != "usage"}
+    return (
+        {**open_, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]},
+        {**open_, "choices": [{"index": 0, "delta": {}, "finish_reason": choice["finish_reason"]}]},
+        {**kind, "choices": []},
+    )
+
+
+def _completion(step: Step) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": step}
+    if isinstance(step, Call):
+        function = {"name": step.tool, "arguments": json.dumps(dict(step.arguments))}
+        call = {"id": _id(step), "type": "function", "function": function}
+        message |= {"content": None, "tool_calls": [call]}
+    reason = "tool_calls" if isinstance(step, Call) else "stop"
+    return {
+        "id": "chat_1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "made-up",
+        "choices": [{"index": 0, "message": message, "finish_reason": reason}],
+        "usage": {
+            "prompt_tokens": USAGE,
+            "completion_tokens": USAGE,
+            "total_tokens": 2 * USAGE,
+        },
+    }
+
+
 _APIS = {
+    "/chat/completions": _completions,
     "/messages": _messages,
     "/responses": _responses,
     ":streamGenerateContent": _contents,
     ":generateContent": _contents,
 }
-_WHOLE = {_messages: _message, _responses: _response, _contents: lambda step: _contents(step)[0]}
+_WHOLE = {
+    _completions: _completion,
+    _messages: _message,
+    _responses: _response,
+    _contents: lambda step: _contents(step)[0],
+}

@@ -328,15 +328,17 @@ SLASH = {
     "codex": ("$remember", ""),
     "gemini": ("/remember", "/fix"),
     "opencode": ("remember", "fix"),
+    "qwen": ("/remember", "/fix"),
 }
 OWN = {
     "claude": (".claude/commands/fix.md", "Mend carefully: $ARGUMENTS\n"),
     "gemini": (".gemini/commands/fix.toml", 'prompt = "Mend carefully: {{args}}"\n'),
     "opencode": (".opencode/command/fix.md", "Mend carefully: $ARGUMENTS\n"),
+    "qwen": (".qwen/commands/fix.toml", 'prompt = "Mend carefully: {{args}}"\n'),
 }
 
 
-@every
+@pytest.mark.parametrize("client", [c for c in clients.ALL if c.name in SLASH], ids=str)
 def test_slash_commands_work_and_what_follows_is_evidence(
     client: Client, bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from memtool.errors import MemtoolError
 from memtool.inject import agents_md
-from memtool.inject.agents_md import BEGIN, END, FORM, TREE_PREAMBLE, place_block, split
+from memtool.inject.agents_md import (
+    BEGIN,
+    END,
+    FORM,
+    TREE_PREAMBLE,
+    place_block,
+    remove_block,
+    split,
+)
 from memtool.inject.block import write_block
 
 BLOCK = write_block(["| dec-a: Title\n"], FORM, TREE_PREAMBLE)
@@ -46,7 +54,7 @@ def test_a_file_without_a_block_gets_one_at_its_end(text: str) -> None:
     [
         (None, f"{BEGIN}\nx\n{END}\n"),
         (b"", f"{BEGIN}\nx\n{END}\n"),
-        (b"# Mine", f"# Mine\n\n{BEGIN}\nx\n{END}\n"),
+        (b"# Mine", f"# Mine\n\n{BEGIN}\nx\n{END}"),
         (b"# Mine\n", f"# Mine\n\n{BEGIN}\nx\n{END}\n"),
         (b"# Mine\r\n", f"# Mine\r\n\r\n{BEGIN}\r\nx\r\n{END}\r\n"),
     ],
@@ -54,6 +62,15 @@ def test_a_file_without_a_block_gets_one_at_its_end(text: str) -> None:
 def test_a_new_block_is_one_line_apart(data: bytes | None, expected: str) -> None:
     """In the line ends of the file."""
     assert place_block(data, "A.md", "x\n") == expected.encode()
+
+
+@given(st.none() | lines, st.sampled_from(["", BLOCK]))
+def test_a_block_that_is_taken_out_leaves_no_trace(text: str | None, block: str) -> None:
+    """Also where the file has no final line feed, and after the block was renewed."""
+    data = None if text is None else text.encode()
+    made = place_block(data, "A.md", block, has_marks=True)
+    for renewed in (made, place_block(made, "A.md", OTHER)):
+        assert remove_block(renewed, "A.md") == (data or None)
 
 
 def test_a_refreshed_block_ends_its_lines_as_its_markers_do() -> None:

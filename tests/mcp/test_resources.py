@@ -38,7 +38,7 @@ def test_a_memory_is_read_with_what_follows_from_the_others(sandbox: Sandbox):
     """Whoever reads a superseded memory by its address is told so; hidden marks are shown."""
     sandbox.memory("dec-old", "Use Redis.\u202e\n")
     sandbox.memory("dec-new", supersedes=("dec-old",))
-    text = resources.read_resource(sandbox.context(), "memory://dec-old")
+    text = resources.read_resource(sandbox.context(), "memory://dec-old", {})
     assert "! Superseded by  dec-new  Title of dec-new" in text
     assert "\n\nUse Redis.\\u202e\n\n" in text
 
@@ -62,7 +62,7 @@ def test_only_ids_are_addresses(sandbox: Sandbox, uri: str):
     """No path, no beginning of an id, nothing else."""
     sandbox.memory("dec-a")
     with pytest.raises(MemtoolError):
-        resources.read_resource(sandbox.context(), uri)
+        resources.read_resource(sandbox.context(), uri, {})
 
 
 def test_a_cursor_of_somebody_else_is_refused(sandbox: Sandbox):

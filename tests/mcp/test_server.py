@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 import pytest
@@ -16,8 +17,10 @@ from conftest import Sandbox, make_memory
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
+from memtool.calls.run import ServedRepository
+from memtool.calls.wording import with_tools
 from memtool.mcp import transport
-from memtool.mcp.server import COMMON, format_instructions, list_tools
+from memtool.mcp.server import COMMON, ServerMethods, format_instructions, list_tools
 from memtool.memory import document
 
 if TYPE_CHECKING:
@@ -229,6 +232,7 @@ def test_hosts_are_told_what_a_tool_does(sandbox: Sandbox):
         assert hints["search"] == hints["inject"] == (True, False, True)
         assert hints["new"] == hints["remember"] == (False, False, False)
         assert hints["pin"] == (False, False, True)
+        assert hints["undo"] == (False, True, False)  # again it goes further back
         assert hints["forget"] == (False, True, True)
         assert {annotation.open_world_hint for annotation in by_tool.values()} == {False}
 
@@ -252,7 +256,8 @@ def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.memory("dec-b", "Sessions end after a day.\n")
     sandbox.commit()
-    block = sandbox.run("inject", "--prompt", "sessions").stdout
+    block = with_tools(sandbox.run("inject", "--prompt", "sessions").stdout, list_tools(every=True))
+    assert "`show` ID prints one in full" in block
     expected = sandbox.json("search", "sessions", "--limit", "1")
 
     async def story(client: Client) -> None:
@@ -410,7 +415,9 @@ def test_the_primer_is_a_prompt(sandbox: Sandbox):
         assert empty.content.text == "There is no memory to begin with."
         sandbox.memory("dec-pinned", "Never force-push.\n", status="pinned")
         (message,) = (await client.get_prompt(prompt.name, {"for": "claude"})).messages
-        assert message.content.text == sandbox.run("inject", "--primer", "--for", "claude").stdout
+        primer = sandbox.run("inject", "--primer", "--for", "claude").stdout
+        assert message.content.text == with_tools(primer, list_tools(every=True))
+        assert "`search` WORDS" in message.content.text
         assert "Never force-push." in message.content.text
         for name, arguments in (("nope", {}), ("primer", {"for": "x"}), ("primer", {"write": "x"})):
             with pytest.raises(MCPError):
@@ -527,9 +534,9 @@ def test_without_any_repository_every_call_says_so(sandbox: Sandbox, tmp_path: P
     async def story(client: Client) -> None:
         assert (await client.list_resources()).resources == []
         message = await refused(client, "search", query="x")
-        assert "is not in a git repository\nhint: git init" in message
+        assert "is not in a git repository\nhint: the user can run git init" in message
         sandbox.git("init", "--quiet", str(place))
-        assert "hint: memtool init" in await refused(client, "list")
+        assert "hint: the user can run memtool init" in await refused(client, "list")
         assert (await client.list_resources()).resources == []
         (place / ".memory" / "decision").mkdir(parents=True)
         (place / ".memory" / "decision" / "dec-a.md").write_bytes(document.write(make_memory()))
@@ -579,25 +586,252 @@ def test_a_client_that_leaves_ends_the_server(sandbox: Sandbox):
     assert exchange(sandbox)[1].returncode == 0
 
 
-def test_lines_that_are_no_messages_are_passed_over(sandbox: Sandbox):
-    """Broken JSON, other encodings, wrong methods: the next message is answered."""
-    lines = (
-        b"{",
-        b"",
-        b"[]",
-        b"\xff\xfe",
-        b'"x"',
-        b"null",
-        b'{"jsonrpc":"2.0","id":7}',
-        b'{"jsonrpc":"2.0","id":8,"method":"memories/purge"}',
-        b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}',
+PARSE, INVALID, NO_METHOD, BAD_PARAMS = -32700, -32600, -32601, -32602
+PING = {"jsonrpc": "2.0", "id": "ping", "method": "ping"}
+
+
+def to_bytes(*messages: Any) -> list[bytes]:
+    return [json.dumps(message).encode() for message in messages]
+
+
+def request_tool(id_: int | str, name: str, **arguments: Any) -> dict[str, Any]:
+    params = {"name": name, "arguments": arguments}
+    return {"jsonrpc": "2.0", "id": id_, "method": "tools/call", "params": params}
+
+
+@pytest.mark.parametrize(
+    ("line", "id_", "code"),
+    [
+        (b"{", None, PARSE),
+        (b"\xff\xfe", None, PARSE),
+        (b'{"jsonrpc":"2.0","id":1,"method":"\xff"}', None, PARSE),
+        (b"[" * 200_000, None, PARSE),
+        (b'{"id":' + b"9" * 5_000 + b"}", None, PARSE),
+        (b"[]", None, INVALID),
+        (b'"x"', None, INVALID),
+        (b"null", None, INVALID),
+        (b'{"jsonrpc":"2.0","id":7}', 7, INVALID),
+        (b'{"jsonrpc":"2.0","id":7,"method":7}', 7, INVALID),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', None, INVALID),
+        (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', None, INVALID),
+        (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', None, INVALID),
+        (b'{"jsonrpc":"2.0","id":8,"method":"memories/purge"}', 8, NO_METHOD),
+        (b'{"jsonrpc":"2.0","id":9,"method":"ping","params":[]}', 9, BAD_PARAMS),
+        (b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":7}}', 9, BAD_PARAMS),
+        (
+            b'{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"list","arguments":[]}}',
+            9,
+            BAD_PARAMS,
+        ),
+    ],
+)
+def test_a_line_that_is_no_message_is_answered(
+    sandbox: Sandbox, line: bytes, id_: int | None, code: int
+):
+    """With the error of JSON-RPC and the id if it has one; the next message is answered."""
+    answers, done = exchange(sandbox, *to_bytes(HELLO), line, *to_bytes(PING))
+    assert [answer["id"] for answer in answers] == [0, id_, "ping"]
+    assert answers[1]["error"]["code"] == code
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_what_needs_no_answer_gets_none(sandbox: Sandbox):
+    """Notifications, answers to questions that we never asked, and blank lines."""
+    messages = to_bytes(
+        {"jsonrpc": "2.0", "method": "notifications/unknown"},
+        {"jsonrpc": "2.0", "id": "memtool-9", "result": {}},
+        {"jsonrpc": "2.0", "id": 4, "error": {"code": 1, "message": "x"}},
     )
-    answers, done = exchange(sandbox, json.dumps(HELLO).encode(), *lines, json.dumps(LIST).encode())
-    by_id = {answer.get("id"): answer for answer in answers}
-    assert by_id[8]["error"]["code"] == -32601
-    assert by_id[9]["error"]["code"] == -32602
-    assert by_id[1]["result"]["tools"]
-    assert done.returncode == 0
+    lines = [*messages, b"", b" \r", b"\xef\xbb\xbf" + to_bytes(PING)[0] + b"\r"]
+    assert [answer["id"] for answer in exchange(sandbox, *lines)[0]] == ["ping"]
+
+
+def test_a_line_beyond_the_limit_is_refused(sandbox: Sandbox):
+    """In time that grows with its length, and without keeping it."""
+    lines = to_bytes(HELLO, request_tool(1, "search", query="x" * 30_000_000), PING)
+    began = time.monotonic()
+    answers, _done = exchange(sandbox, *lines)
+    assert time.monotonic() - began < 20
+    assert [answer["id"] for answer in answers] == [0, None, "ping"]
+    assert answers[1]["error"]["code"] == INVALID
+    assert "1,048,576 bytes" in answers[1]["error"]["message"]
+
+
+@pytest.mark.parametrize(("version", "has_batches"), [("2025-03-26", True), ("2025-06-18", False)])
+def test_a_batch_is_answered_where_there_are_batches(
+    sandbox: Sandbox, version: str, *, has_batches: bool
+):
+    """Each member by itself, in one line; in other revisions a batch is one invalid request."""
+    hello = HELLO | {"params": HELLO["params"] | {"protocolVersion": version}}  # type: ignore[operator]
+    note = {"jsonrpc": "2.0", "method": "notifications/x"}
+    batch = [PING, note, {"jsonrpc": "2.0", "id": 5, "method": "nope"}, 7, LIST]
+    answers, _done = exchange(sandbox, *to_bytes(hello, batch, [note], PING))
+    if not has_batches:
+        assert [answer["id"] for answer in answers] == [0, None, None, "ping"]
+        assert {answer["error"]["code"] for answer in answers[1:3]} == {INVALID}
+        return
+    (_hello, replies, ping) = answers
+    assert [reply["id"] for reply in replies] == ["ping", 5, None, 1]  # type: ignore[index]
+    codes = [reply.get("error", {}).get("code") for reply in replies]  # type: ignore[attr-defined]
+    assert codes == [None, NO_METHOD, INVALID, None]
+    assert ping["id"] == "ping"
+
+
+def test_a_call_that_waits_can_be_cancelled(sandbox: Sandbox):
+    """It is not done and not answered; an id of another type is another call."""
+    sandbox.run("init")
+
+    def cancel(id_: Any) -> dict[str, Any]:
+        return {
+            "jsonrpc": "2.0",
+            "method": "notifications/cancelled",
+            "params": {"requestId": id_},
+        }
+
+    calls = [
+        request_tool(number, "remember", text=f"Deploys of service {number} are on Tuesdays.")
+        for number in (1, 2, 3)
+    ]
+    answers, _done = exchange(
+        sandbox, *to_bytes(HELLO, *calls, cancel(2), cancel("3"), cancel(9), cancel(None), PING)
+    )
+    assert [answer["id"] for answer in answers] == [0, 1, 3, "ping"]
+    assert sandbox.json("status")["total"] == 2
+
+
+def test_arguments_as_strings_are_read(sandbox: Sandbox):
+    """What Claude Code sends instead of numbers, booleans and lists."""
+    sandbox.run("init")
+    sandbox.commit()
+    calls = [
+        request_tool(2, "search", query="redis", limit="5"),
+        request_tool(3, "remember", text="Deploys are on Tuesdays.", tag='["deploy"]'),
+        request_tool(4, "remember", text="Backups are on Mondays.", tag="backup", commit="true"),
+        request_tool(5, "search", query="redis", limit="some"),
+    ]
+    answers, _done = exchange(sandbox, *to_bytes(HELLO, *calls))
+    results = {answer["id"]: answer["result"] for answer in answers}
+    assert [results[id_].get("isError", False) for id_ in (2, 3, 4, 5)] == [False] * 3 + [True]
+    assert "limit takes a whole number, not a text" in str(results[5])
+    tags = {record.memory.items("tags") for record in sandbox.context().tree().records}
+    assert tags == {("deploy",), ("backup",)}
+    assert len(sandbox.git("log", "--format=%H").split()) == 2
+
+
+def test_structured_answers_have_a_declared_shape(sandbox: Sandbox):
+    """Every tool declares it with --structured, and none without."""
+    sandbox.run("init")
+    shapes = {
+        is_structured: [
+            tool.get("outputSchema", {}).get("type")
+            for tool in ServerMethods(
+                ServedRepository(str(sandbox.path), {}, is_structured=is_structured),
+                list_tools(every=True),
+            ).list_tools(transport.Client(0, 1), {})["tools"]
+        ]
+        for is_structured in (True, False)
+    }
+    assert set(shapes[True]) == {"object"}
+    assert set(shapes[False]) == {None}
+
+
+@pytest.mark.parametrize("era", ERAS)
+@pytest.mark.parametrize("action", ["accept", "decline", "cancel"])
+def test_a_user_is_asked_where_the_client_can(
+    sandbox: Sandbox, era: str, action: Literal["accept", "decline", "cancel"]
+):
+    """Before a trusted memory is replaced, and before memories are deleted or settled."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    for name, text in (("dec-b", "Use tabs.\n"), ("dec-c", "Use spaces.\n")):
+        sandbox.memory(name, text, supersedes=("dec-z",))
+    sandbox.memory("dec-z", "Use both.\n")
+    sandbox.commit()
+    sandbox.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    sandbox.run("config", "trust.ref", "origin/main")
+    sandbox.commit()
+    questions: list[str] = []
+
+    async def answer(_context: object, params: Any) -> types.ElicitResult:
+        questions.append(params.message)
+        has_field = "said_by_user" in params.requested_schema["properties"]
+        content = {"said_by_user": "use Postgres"} if has_field and action == "accept" else None
+        return types.ElicitResult(action=action, content=content)
+
+    async def story(client: Client) -> None:
+        change = {"old": "dec-a", "title": "Keep sessions in Postgres", "body": "In Postgres."}
+        settle = {"ids": ["dec-b", "dec-c"], "keep": "dec-b", "reason": "we type tabs"}
+        results = [
+            await client.call_tool("supersede", change | {"dry_run": "true"}),
+            await client.call_tool("supersede", change | {"old": "dec-zzz"}),
+            await client.call_tool("supersede", change | {"title": f"Use {TOKEN}"}),
+            await client.call_tool("supersede", change),
+            await client.call_tool("resolve", settle),
+            await client.call_tool("forget", {"id": "dec-b", "reason": "x"}),
+        ]
+        are_errors = [result.is_error for result in results]
+        assert are_errors == [
+            False,
+            True,
+            True,
+            action == "decline",
+            action != "accept",
+            action != "accept",
+        ]
+        if action == "decline":
+            message = 'the user declined to replace "Title of dec-a" (dec-a)\n'
+            assert results[3].content[0].text.startswith(message)
+
+    talk(sandbox, story, era=era, elicitation_callback=answer)
+    assert questions[0].startswith('Replace the trusted memory "Title of dec-a" (dec-a) by "Keep ')
+    assert questions[1].startswith("Settle the conflict of ")
+    assert questions[2].startswith('Delete the memory "Title of dec-b" (dec-b)?')
+    assert len(questions) == 3  # nothing that would be refused, and no dry run
+    assert TOKEN not in str(questions)
+    status = {record.id: record.memory.status for record in sandbox.context().tree().records}
+    new = [status[id_] for id_ in status if len(id_) > len("dec-a")]
+    expected = {"accept": ["confirmed"] * 2, "decline": [], "cancel": ["candidate"]}
+    assert new == expected[action]
+
+
+def test_a_call_can_be_cancelled_while_the_user_is_asked(sandbox: Sandbox):
+    """The question is withdrawn, nothing is done, and a ping meanwhile is answered."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    params = HELLO["params"] | {"capabilities": {"elicitation": {}}}  # type: ignore[operator]
+    with subprocess.Popen(
+        [*SERVER, "mcp", "--all"],
+        cwd=sandbox.path,
+        env=sandbox.env,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdin
+        assert server.stdout
+
+        def send(*messages: dict[str, Any]) -> None:
+            assert server.stdin
+            server.stdin.write(b"".join(line + b"\n" for line in to_bytes(*messages)))
+            server.stdin.flush()
+
+        def read() -> dict[str, Any]:
+            assert server.stdout
+            return dict(json.loads(server.stdout.readline()))
+
+        send(HELLO | {"params": params}, request_tool(1, "forget", id="dec-a", reason="x"))
+        read()
+        question = read()
+        assert question["method"] == "elicitation/create"
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        send(PING)
+        assert read()["id"] == "ping"
+        send(cancelled | {"params": {"requestId": 1}})
+        withdrawn = read()
+        assert withdrawn == cancelled | {"params": {"requestId": question["id"]}}
+        send(LIST)
+        assert read()["id"] == LIST["id"]
+        server.stdin.close()
+        assert server.wait(timeout=60) == 0
+    assert sandbox.git("status", "--short") == ""
 
 
 def test_a_closed_pipe_is_no_error(sandbox: Sandbox):

@@ -91,9 +91,11 @@ def test_a_hook_loads_next_to_nothing() -> None:
     assert done.stdout.split() == [
         "__future__",
         "memtool",
+        "memtool.agents",
         "memtool.sessions",
         "memtool.sessions.background",
         "memtool.sessions.consent",
+        "memtool.value",
     ]
 
 

@@ -10,7 +10,9 @@ import json
 
 from memtool.errors import MemtoolError
 from memtool.sessions.model import Message, as_dict, as_list, hash_id, parse_json, parse_json_row
+from memtool.sessions.transcripts.copilot import knows_copilot, read_copilot
 from memtool.sessions.transcripts.markup import find_inside, join_text, parse_moment, without_tags
+from memtool.sessions.transcripts.qwen import knows_qwen, read_qwen
 from memtool.value import digest
 
 TYPE_CHECKING = False
@@ -64,6 +66,8 @@ _CLAUDE_NOTICES = (
 def knows_claude(row: Mapping[str, Any]) -> bool:
     """Return whether a line is Claude Code's."""
     kind = row.get("type")
+    if knows_qwen(row):
+        return False
     if kind in ("user", "assistant") and isinstance(row.get("message"), dict):
         return "uuid" in row or "sessionId" in row
     if kind in _CLAUDE_NOTES:
@@ -560,8 +564,10 @@ def _find_origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
 FORMATS: dict[str, tuple[Knows, Read]] = {
     "claude": (knows_claude, read_claude),
     "codex": (knows_codex, read_codex),
+    "copilot": (knows_copilot, read_copilot),
     "gemini": (knows_gemini, read_gemini),
     "opencode": (knows_opencode, read_opencode),
+    "qwen": (knows_qwen, read_qwen),
     "cursor": (knows_cursor, read_chat),
     "chat": (knows_chat, read_chat),
 }

@@ -211,12 +211,17 @@ def format_change(arguments: Any) -> str:
     for edit in edits if isinstance(edits, list) else [arguments]:
         if not isinstance(edit, dict):
             continue
-        for mark, names in (("-", ("old_string", "oldString")), ("+", ("new_string", "newString"))):
+        for mark, names in _CHANGES:
             text = next((edit[name] for name in names if isinstance(edit.get(name), str)), "")
             rows += [f"{mark}{line}" for line in text.split("\n")] if text else []
     return "\n".join(rows) or _patch(arguments)
 
 
+_CHANGES = (
+    ("-", ("old_string", "oldString", "old_str")),
+    ("+", ("new_string", "newString", "new_str")),
+)
+"""Arguments of an edit: what it removes, and what it adds."""
 PATCHER = "apply_patch"
 """The program that takes a patch from the shell."""
 _PATCH_BLOCK = re.compile(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from memtool.agents import AGENTS
 from memtool.sessions.model import Message
 from memtool.sessions.transcripts.markup import parse_moment
 from memtool.value import Value, digest
@@ -22,21 +23,17 @@ _SPEAKERS = {
     **dict.fromkeys(("user", "human", "me", "you", "prompt"), "user"),
     **dict.fromkeys(
         (
+            *AGENTS,
             "agent",
             "ai",
             "assistant",
             "bot",
             "chatgpt",
-            "claude",
             "claude code",
-            "codex",
             "copilot",
-            "cursor",
-            "gemini",
             "github copilot",
             "gpt",
             "model",
-            "opencode",
         ),
         "assistant",
     ),
