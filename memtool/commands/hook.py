@@ -108,7 +108,7 @@ def answer_event(
     injected = derived.retry_if_damaged(context, ask) if reply else None
     message = _format_message(context) if is_first else ""
     if context.caller.is_unfinished:
-        is_start = contract.meaning == contracts.START
+        is_start = contract.meaning == agents.START
         finish_in_background(context, hook_event.files, is_start=is_start)
     if injected is None:
         silence = contract.format_output("", message)
