@@ -16,7 +16,7 @@ SCENARIOS = (
     "primer after a compaction",
     "short primer for subagents",
     "rule and fix are findings",
-    "secrets untouched nowhere",
+    "secrets kept nowhere",
     "slash commands",
     "MCP",
     "works without memtool",
