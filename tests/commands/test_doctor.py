@@ -511,6 +511,12 @@ def job(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], C
     return {(sign.area, sign.name): sign for sign in results}
 
 
+def test_a_job_with_cline_does_not_fail_for_want_of_a_governed_file(ready: Sandbox) -> None:
+    """Its hooks speak of files only, and the sample is of none that a memory governs."""
+    install(ready.context(), "cline")
+    assert ("cline", "silent") not in job(ready, "cline")
+
+
 def test_a_job_fails_where_its_agent_would_be_silent(ready: Sandbox) -> None:
     """Nothing installed, another agent installed, memtool switched off, no memory."""
     assert job(ready)["agents", "installed"].state == BROKEN
