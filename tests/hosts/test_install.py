@@ -86,14 +86,16 @@ def test_every_event_of_the_contracts_is_registered(sandbox: Sandbox, host: str)
     """The host calls memtool for each event, once."""
     install(sandbox.context(), host)
     registered = handlers(sandbox.path / HOOK_FILES[host], is_flat=host in FLAT)
-    assert {
+    expected: dict[str, list[str]] = {}
+    for row in CONTRACTS:
+        if row.host == host:
+            command = guard_command("memtool", ("hook", host, row.event))
+            expected.setdefault(row.name, []).append(command)
+    commands = {
         name: [handler.get("bash") or handler["command"] for handler in many]
         for name, many in registered.items()
-    } == {
-        row.name: [guard_command("memtool", ("hook", host, row.event))]
-        for row in CONTRACTS
-        if row.host == host
     }
+    assert commands == expected
 
 
 @pytest.mark.parametrize("host", HOOK_FILES)
@@ -237,6 +239,32 @@ def test_an_older_hook_is_brought_up_to_date_in_its_place(sandbox: Sandbox, host
     done = install(sandbox.context(), host, yes=True)
     assert done.steps == (f"change {HOOK_FILES[host]}",)
     assert path.read_bytes() == current
+
+
+@pytest.mark.parametrize(
+    ("host", "older", "is_ours"),
+    [
+        ("claude", "Edit|Write|MultiEdit|NotebookEdit", True),
+        ("claude", "Edit|MyOwnTool", False),
+        ("codex", "apply_patch|Edit|Write", True),
+        ("gemini", "write_file|replace", True),
+    ],
+)
+def test_a_hook_is_run_for_the_tools_of_this_version(
+    sandbox: Sandbox, host: str, older: str, *, is_ours: bool
+) -> None:
+    """An older version had fewer tools. A matcher with others is the user's, and stays."""
+    install(sandbox.context(), host)
+    path = sandbox.path / HOOK_FILES[host]
+    settings = json.loads(path.read_text())
+    name = "AfterTool" if host == "gemini" else "PostToolUse"
+    (group,) = settings["hooks"][name]
+    current, group["matcher"] = group["matcher"], older
+    path.write_text(json.dumps(settings, indent=2) + "\n")
+    assert bool(install(sandbox.context(), host, yes=True).steps) == is_ours
+    (group,) = json.loads(path.read_text())["hooks"][name]
+    assert group["matcher"] == (current if is_ours else older)
+    assert not install(sandbox.context(), host, yes=True).steps
 
 
 def test_an_unchanged_hook_is_not_rewritten(sandbox: Sandbox) -> None:

@@ -84,6 +84,7 @@ def bare(tmp_path: Path) -> Sandbox:
             ]
         ),
         **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
+        **{k: v for k, v in os.environ.items() if k == "PYTHONPATH"},  # memtool of a worktree
     }
     made = Sandbox(path, env)
     made.git("init", "--quiet", "--initial-branch=main")
@@ -424,6 +425,65 @@ def test_a_subagent_gets_the_short_primer(
     assert own.text.count(PINNED) == 1
     assert GUIDE not in own.text
     proven(CLAUDE, "short primer for subagents")
+
+
+@every
+def test_an_edit_by_shell_is_warned_once(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """Also if the command line does not name the file; what only looks elsewhere is silent."""
+    bare.write("run.py", f"open({CHARGE!r}, 'a').write('# run\\n')\n")
+    team = planted(bare, client, model)
+    model.play(
+        client.shell("ls app; cat app/other.py"),
+        client.shell("python3 run.py"),
+        client.shell(f"cd app/billing && sed -i 's/return 1/return 2/' charge.py && cat {CHARGE}"),
+        "Done.",
+    )
+    last = ask(team, client, model, "please go on")
+    assert "return 2" in (team.path / CHARGE).read_text()
+    before, after = model.turns[1].text, model.turns[2].text
+    assert (before.count(f"| {WARNING}"), after.count(f"| {WARNING}")) == (0, 1)
+    assert f"This command changed {CHARGE}." in after
+    assert last.text.count(f"| {WARNING}") == 1
+    proven(client, "warning at a shell command once")
+
+
+@every
+def test_a_failure_comes_before_the_command_runs(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """It is held once, whatever its spelling; then it runs."""
+    bare.write("check.sh", "echo ran >> ran.txt\n")
+    trap = "The check needs the tunnel to staging"
+    sections = ("--section", "Command=sh check.sh", "--section", "Fix=Open the tunnel first.")
+    run(bare, "new", "episodic", trap, "--category", "error", *sections, "--commit")
+    team = planted(bare, client, model)
+    command = f"cd {team.path} && FAST=1 bash ./check.sh --quiet"
+    # The same call again would have the same id, which some clients take for a mistake.
+    lines = (command, f"{command} --again", f"{command} --and-again")
+    model.play(*map(client.shell, lines), "Done.")
+    last = ask(team, client, model, "please go on")
+    assert trap in model.turns[1].text
+    assert (team.path / "ran.txt").read_text() == "ran\n" * 2
+    assert last.text.count(f"| {trap}") == 1
+    proven(client, "failure before the command runs")
+
+
+def test_the_task_of_a_subagent_gets_its_own_block(
+    bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """It arrives in the subagent's first request, behind its task, and nowhere else."""
+    team = planted(bare, CLAUDE, model)
+    task = {"description": "look", "prompt": OTHER_QUESTION, "subagent_type": "general-purpose"}
+    model.play(Call("Agent", task), "Seen.", "Done.")
+    ask(team, CLAUDE, model, "please go on")
+    (own,) = [turn for turn in model.turns if "please go on" not in turn.text]
+    assert (own.text.count(OTHER), own.text.count(PINNED)) == (1, 1)
+    assert own.text.index(OTHER_QUESTION) < own.text.index(OTHER)
+    assert DECISION not in own.text
+    assert all(OTHER not in turn.text for turn in model.turns if turn is not own)
+    proven(CLAUDE, "block for the task of a subagent")
 
 
 def test_memtool_asks_in_the_session_and_gets_no_reply_there(
