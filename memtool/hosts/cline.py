@@ -45,6 +45,13 @@ HOST = Host(
     home=lambda env: os.path.join(find_home(env), ".cline"),
     parts=build_parts,
     tested_version="3.0.65",
+    samples={
+        "post-tool-use": {
+            "clineVersion": "",
+            "workspaceRoots": ["{project}"],
+            "postToolUse": {"toolName": "editor", "parameters": {"path": "{project}/README.md"}},
+        }
+    },
     trust_hint="Cline takes text from a hook only after a tool ran; for what its sessions begin "
     "with: memtool install agents-md",
 )

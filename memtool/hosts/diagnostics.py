@@ -21,7 +21,7 @@ from functools import partial
 from importlib.util import cache_from_source, find_spec
 
 from memtool import installation, version
-from memtool.agents import PROMPT, START
+from memtool.agents import START
 from memtool.authoring.tree import ATTRIBUTES_NAME, read_bytes, restore_command, with_way_back
 from memtool.errors import MemtoolError, find_reason
 from memtool.hosts import contracts, git, git_hooks, pre_commit
@@ -66,8 +66,6 @@ TRIAL_ENV = {"MEMTOOL_NO_LEDGER": "1", "MEMTOOL_LOG": "off", "MEMTOOL_DEBUG": "1
 """Variables for a hook: record nothing, and explain on stderr why there is no answer."""
 PROBE_NAME = "doctor.probe"
 MIN_FREE_BYTES = 100_000_000
-ANSWERED_MEANINGS = (START, PROMPT)
-"""The events that give text to the agent."""
 
 
 class HookTrial(Value):
@@ -87,7 +85,7 @@ def try_hooks(host: Host, site: Site, prompt: str, env: Mapping[str, str]) -> It
         if isinstance(part, Hook)
     }
     for contract in CONTRACTS:
-        if contract.host == host.name and contract.meaning in ANSWERED_MEANINGS:
+        if contract.host == host.name and contract.event in host.samples:
             own = f"{site.program} hook {host.name} {contract.event}"  # of a plugin
             command = calls.get(contract.name, own)
             event = build_sample(host, contract, site.project, prompt)
@@ -102,6 +100,8 @@ def build_sample(host: Host, contract: Contract, project: str, prompt: str) -> d
     def fill_in(value: object) -> object:
         if isinstance(value, list):
             return [fill_in(item) for item in value]
+        if isinstance(value, dict):
+            return {key: fill_in(item) for key, item in value.items()}
         if not isinstance(value, str):
             return value
         place, mark, suffix = value.partition("}")

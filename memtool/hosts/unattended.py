@@ -6,6 +6,7 @@ or nothing, is a fault in a job if it keeps an agent silent.
 
 from __future__ import annotations
 
+from memtool.agents import BY_NAME, PROMPT, START
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, CheckResult
 
 TYPE_CHECKING = False
@@ -37,6 +38,8 @@ def judge(
         hint = "memtool install HOST, and commit its files"
         yield CheckResult("agents", "installed", BROKEN, what, hint)
     for name in sorted(installed):
+        if not any(row.meaning in (START, PROMPT) for row in BY_NAME[name].events):
+            continue  # its hooks speak only of files that a memory governs
         runs = [row for row in results if row.area == name and row.name.startswith("works: ")]
         if runs and not any(run.shown or run.state == BROKEN for run in runs):
             what = "its hooks run, and no agent would see a memory"

@@ -55,8 +55,9 @@ def test_an_installed_host_works(ready: Sandbox, host: str, *, user: bool) -> No
     install(ready.context(), host, user=user)
     report = doctor(ready.context(), host)
     assert {sign.state for sign in report.signs} == {GOOD}
-    assert any("dec-a" in sign.shown for sign in report.signs) == (host != "cursor")
-    assert "the agent sees" in render(report, PIPED)
+    assert any("dec-a" in sign.shown for sign in report.signs) == (host not in ("cline", "cursor"))
+    expected = "nothing to say" if host == "cline" else "the agent sees"  # nothing governs a file
+    assert expected in render(report, PIPED)
     assert report.exit_code == 0
 
 
@@ -508,6 +509,12 @@ def test_a_store_that_changed_since_its_import_is_told(ready: Sandbox) -> None:
 def job(sandbox: Sandbox, host: str = "", **env: str) -> dict[tuple[str, str], CheckResult]:
     results = doctor(sandbox.context(**env), host, ci=True).signs
     return {(sign.area, sign.name): sign for sign in results}
+
+
+def test_a_job_with_cline_does_not_fail_for_want_of_a_governed_file(ready: Sandbox) -> None:
+    """Its hooks speak of files only, and the sample is of none that a memory governs."""
+    install(ready.context(), "cline")
+    assert ("cline", "silent") not in job(ready, "cline")
 
 
 def test_a_job_fails_where_its_agent_would_be_silent(ready: Sandbox) -> None:

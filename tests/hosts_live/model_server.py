@@ -8,6 +8,7 @@ Responses and Gemini APIs, as far as the clients read them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -274,6 +275,9 @@ def _contents(step: Step) -> Sequence[dict[str, Any]]:
     return ({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "made-up"},)
 
 
+_NUMBERS = itertools.count(1)
+
+
 def _completions(step: Step) -> Sequence[dict[str, Any]]:
     """Return the events of the OpenAI Chat Completions API."""
     whole = _completion(step)
@@ -294,7 +298,8 @@ def _completion(step: Step) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": step}
     if isinstance(step, Call):
         function = {"name": step.tool, "arguments": json.dumps(dict(step.arguments))}
-        call = {"id": _id(step), "type": "function", "function": function}
+        # Qwen Code runs no second call with the same id.
+        call = {"id": f"call_{next(_NUMBERS)}", "type": "function", "function": function}
         message |= {"content": None, "tool_calls": [call]}
     reason = "tool_calls" if isinstance(step, Call) else "stop"
     return {

@@ -19,7 +19,7 @@ SCENARIOS = (
     "short primer for subagents",
     "block for the task of a subagent",
     "rule and fix are findings",
-    "secrets untouched nowhere",
+    "secrets kept nowhere",
     "slash commands",
     "MCP",
     "works without memtool",
