@@ -1,5 +1,7 @@
 """CPU time of `memtool check --staged`, as the hook calls it, beside a bare `python -c pass`.
 
+And of the hooks of an agent's tools, for a file and a command that nothing governs.
+
     python bench/hook.py [--rounds N] [100 10000 100000]
 
 Of each size a copy of the tree of `corpus` is made, and a search in it builds its index, as any
@@ -14,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import compileall
+import json
 import os
 import statistics
 import subprocess
@@ -51,6 +54,14 @@ ROWS = {
     "100 memories, text new": (100, True),
 }
 """What is staged: how many memories, and whether nobody has looked through their text yet."""
+COMMAND = {"tool_name": "Bash", "tool_input": {"command": "ls -la && make -C src test | tail -3"}}
+TOOLS: dict[str, tuple[str, dict[str, object]]] = {
+    "edit": ("post-tool-use", {"tool_name": "Edit", "tool_input": {"file_path": "program.py"}}),
+    "before a command": ("pre-command", COMMAND),
+    "after a command": ("post-tool-use", COMMAND),
+    "end of a turn": ("stop", {}),
+}
+"""Events of tools that are answered with silence, and one that looks at no memory."""
 
 
 def cpu_ms(argv: list[str], folder: Path) -> float:
@@ -66,6 +77,14 @@ def cpu_ms(argv: list[str], folder: Path) -> float:
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"{argv} ended with {os.waitstatus_to_exitcode(status)} in {folder}")
     return (used.ru_utime + used.ru_stime) * 1000
+
+
+def tool_ms(name: str, folder: Path, number: int) -> float:
+    """Return the CPU time of the hook of a tool. Two equal events would count as one."""
+    event, fields = TOOLS[name]
+    sent = {"session_id": "bench", "cwd": str(folder), "number": number, **fields}
+    dry = [] if event == "pre-command" else ["--dry-run"]
+    return cpu_ms([*HOOK[:4], "hook", "claude", event, "--input", json.dumps(sent), *dry], folder)
 
 
 def git(folder: Path, *args: str) -> None:
@@ -123,7 +142,7 @@ def measure(folder: Path, rounds: int) -> dict[str, float]:
     stage.stage(1, is_new=True)
     without = cpu_ms(HOOK, folder)
     cpu_ms(SEARCH, folder)
-    times: dict[str, list[float]] = {"P": []} | {name: [] for name in ROWS}
+    times: dict[str, list[float]] = {"P": []} | {name: [] for name in (*ROWS, *TOOLS)}
     for number in range(rounds + 1):
         for name, (count, is_new) in ROWS.items():
             stage.stage(count, is_new=is_new)
@@ -134,6 +153,11 @@ def measure(folder: Path, rounds: int) -> dict[str, float]:
             if number:  # the first round makes tables
                 times[name].append(took)
                 times["P"].append(bare)
+        cpu_ms(SEARCH, folder)  # the staged memories are in the index
+        for name in TOOLS:
+            took = tool_ms(name, folder, number)
+            if number:
+                times[name].append(took)
     git(folder, "reset", "-q")
     medians = {name: statistics.median(samples) for name, samples in times.items()}
     return medians | {"1 memory, no index": without}

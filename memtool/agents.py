@@ -13,15 +13,27 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 START, PROMPT, EDIT, COMPACT, STOP, END = "start", "prompt", "edit", "compact", "stop", "end"
-FAILURE, IGNORED = "failure", "ignored"
+COMMAND, TASK, FAILURE, IGNORED = "command", "task", "failure", "ignored"
 """Meanings of events: a session begins (or continues after its context was lost), the user sends a
-prompt, the agent changed files, the context is about to be compacted, a turn ends, a session ends,
-a command of the agent failed, or none of these."""
+prompt, the agent used a tool on files or ran a command, the context is about to be compacted, a
+turn ends, a session ends; a command is about to run, a subagent is about to get its task, a command
+of the agent failed, or none of these."""
 
 SPECIFIC_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"additionalContext":{text}}}}}'
+CLINE_ANSWER = '{{"contextModification":{text}}}'
 COPILOT_ANSWER = '{{"additionalContext":{text}}}'
 CURSOR_ANSWER = '{{"additional_context":{text}}}'
 PLUGIN_ANSWER = '{{"text":{text}}}'
+HOLD_ANSWER = (
+    '{{"hookSpecificOutput":{{"hookEventName":{name},"permissionDecision":"deny",'
+    '"permissionDecisionReason":{text}}}}}'
+)
+COPILOT_HOLD_ANSWER = '{{"permissionDecision":"deny","permissionDecisionReason":{text}}}'
+GEMINI_HOLD_ANSWER = '{{"decision":"deny","reason":{text}}}'
+"""Templates of an event before a command: the only way to bring a text before it runs is not to
+run it. Context that hosts take here reaches the model with the result."""
+TASK_ANSWER = '{{"hookSpecificOutput":{{"hookEventName":{name},"updatedInput":{input}}}}}'
+"""Template of an event before a subagent starts: its input, with the text behind its prompt."""
 NO_ANSWER = ""
 """Template of an event whose answer never reaches the model."""
 EMPTY_OBJECT = "{}"
@@ -83,8 +95,10 @@ _CLAUDE_EVENTS = (
     Event("session-start", "SessionStart", START, SPECIFIC_ANSWER, shows_messages=True),
     Event("subagent-start", "SubagentStart", START, SPECIFIC_ANSWER),
     Event("user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+    Event("pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
+    Event("pre-task", "PreToolUse", TASK, TASK_ANSWER),
     Event("post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
-    Event("post-tool-use-failure", "PostToolUseFailure", FAILURE),
+    Event("post-tool-use-failure", "PostToolUseFailure", FAILURE, SPECIFIC_ANSWER),
     Event("pre-compact", "PreCompact", COMPACT),
     Event("stop", "Stop", STOP),
     Event("session-end", "SessionEnd", END),
@@ -100,11 +114,18 @@ _ROWS = (
         max_tokens=2_500,
     ),
     Agent(
+        "cline",
+        "text",
+        # Its other hooks do not run, or what they print does not reach the model.
+        events=(Event("post-tool-use", "PostToolUse", EDIT, CLINE_ANSWER, EMPTY_OBJECT),),
+    ),
+    Agent(
         "codex",
         "text",
         events=(
             Event("session-start", "SessionStart", START, SPECIFIC_ANSWER),
             Event("user-prompt-submit", "UserPromptSubmit", PROMPT, SPECIFIC_ANSWER),
+            Event("pre-command", "PreToolUse", COMMAND, HOLD_ANSWER),
             Event("post-tool-use", "PostToolUse", EDIT, SPECIFIC_ANSWER),
             Event("pre-compact", "PreCompact", COMPACT, silence=EMPTY_OBJECT),
             Event("stop", "Stop", STOP, silence=EMPTY_OBJECT),
@@ -120,6 +141,7 @@ _ROWS = (
         # other shows: the session begins with the prompt instead.
         events=(
             Event("user-prompt-submitted", "userPromptSubmitted", PROMPT, COPILOT_ANSWER, "{}"),
+            Event("pre-command", "preToolUse", COMMAND, COPILOT_HOLD_ANSWER, EMPTY_OBJECT),
             Event("post-tool-use", "postToolUse", EDIT, COPILOT_ANSWER, EMPTY_OBJECT),
             Event("pre-compact", "preCompact", COMPACT, silence=EMPTY_OBJECT),
             Event("agent-stop", "agentStop", STOP, silence=EMPTY_OBJECT),
@@ -149,6 +171,7 @@ _ROWS = (
         events=(
             Event("session-start", "SessionStart", START, silence=EMPTY_OBJECT),
             Event("before-agent", "BeforeAgent", PROMPT, SPECIFIC_ANSWER, EMPTY_OBJECT),
+            Event("before-command", "BeforeTool", COMMAND, GEMINI_HOLD_ANSWER, EMPTY_OBJECT),
             Event("after-tool", "AfterTool", EDIT, SPECIFIC_ANSWER, EMPTY_OBJECT),
             Event("after-agent", "AfterAgent", STOP, silence=EMPTY_OBJECT),
             Event("session-end", "SessionEnd", END, silence=EMPTY_OBJECT),
@@ -163,6 +186,7 @@ _ROWS = (
         events=(
             Event("session-start", "session.created", START, PLUGIN_ANSWER, EMPTY_TEXT),
             Event("prompt", "chat.message", PROMPT, PLUGIN_ANSWER, EMPTY_TEXT),
+            Event("command", "tool.execute.before", COMMAND, PLUGIN_ANSWER, EMPTY_TEXT),
             Event("edit", "tool.execute.after", EDIT, PLUGIN_ANSWER, EMPTY_TEXT),
             Event("failure", "tool.execute.after", FAILURE, silence=EMPTY_TEXT),
             Event("compacting", "session.compacting", COMPACT, silence=EMPTY_TEXT),
@@ -176,8 +200,12 @@ _ROWS = (
     Agent(
         "qwen",
         "markdown",
-        # What a start hook of a subagent prints does not reach the model.
-        events=tuple(event for event in _CLAUDE_EVENTS if event.name != "SubagentStart"),
+        # A resumed session has lost what its start hook printed, and a subagent gets nothing of any
+        # hook, not even a changed task: the primer comes with the first prompt.
+        events=(
+            Event("session-start", "SessionStart", START),
+            *(event for event in _CLAUDE_EVENTS[2:] if event.meaning != TASK),
+        ),
     ),
 )
 BY_NAME: dict[str, Agent] = {row.name: row for row in _ROWS}

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from conftest import Sandbox
 
-VERBS = ("search", "inject", "hook", "check", "silent hook")
+VERBS = ("search", "inject", "hook", "hook of a command", "check", "silent hook")
+SILENT = ("check", "hook of a command", "silent hook")
 HEAVY = frozenset(
     {
         "argparse",
@@ -91,6 +92,7 @@ ALLOWED = {
     "search": DATABASE,
     "inject": DATABASE,
     "hook": DATABASE | EVENT,
+    "hook of a command": DATABASE | EVENT,
     "silent hook": EVENT,
     "check": {"select"},  # git is a child that is waited for
 }
@@ -116,11 +118,14 @@ command()
 
 def loaded(sandbox: Sandbox, verb: str, session: str) -> tuple[set[str], bytes]:
     """Run a verb as a process; return the packages and modules that it loads, and its answer."""
-    event = json.dumps({"cwd": str(sandbox.path), "session_id": session, "prompt": PROMPT})
+    sent = {"cwd": str(sandbox.path), "session_id": session, "prompt": PROMPT}
+    event = json.dumps(sent)
+    command = json.dumps(sent | {"tool_name": "Bash", "tool_input": {"command": "make | cat a"}})
     calls = {
         "search": ["search", PROMPT],
         "inject": ["inject", "--prompt", PROMPT],
         "hook": ["hook", "claude", "user-prompt-submit", "--input", event],
+        "hook of a command": ["hook", "claude", "pre-command", "--input", command],
         "silent hook": ["hook", "claude", "stop", "--input", event],
         "check": ["check", "--staged"],
     }
@@ -142,7 +147,7 @@ def test_a_hot_verb_loads_nothing_heavy(sandbox: Sandbox, verb: str) -> None:
     time.sleep(2.1)  # a file that changed within two seconds is read again
     loaded(sandbox, verb, "second")
     modules, answer = loaded(sandbox, verb, "third")
-    assert bool(answer) == (verb not in ("check", "silent hook"))
+    assert bool(answer) == (verb not in SILENT)
     assert not (modules & HEAVY) - ALLOWED[verb]
     assert "memtool.cli.pager" not in modules
     assert bool(answer) or not modules & FOR_PEOPLE

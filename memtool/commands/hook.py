@@ -71,7 +71,9 @@ def hook(
     Agents run it; memtool install sets it up. What they get:
         session start        the primer
         prompt               memories that answer it, or govern the files it names
-        edit                 decisions and warnings about the file
+        edit, read, command  decisions and warnings about the files
+        before a command     failures of this command, once: it is held until the agent repeats it
+        before a subagent    memories that answer its task
         end of a turn        captures the transcript; also at the end of a session, and before
                              the agent compacts it
 
@@ -114,7 +116,7 @@ def answer_event(
         silence = contract.format_output("", message)
         return HookResult(silence, contract.meaning, session, dry_run=is_dry)
     return HookResult(
-        answer=contract.format_output(injected.text, message),
+        answer=contract.format_output(injected.text, message, hook_event.task),
         meaning=contract.meaning,
         session=session,
         prompt=hook_event.prompt,
@@ -154,7 +156,7 @@ def _find_reply(
     contract, hook_event = event.contract, event.hook_event
     if context.caller.is_off or hook_event.client not in ("", contract.host):
         return None
-    if contract.meaning in (*_ANSWERED_MEANINGS, agents.FAILURE) and context.project.has_directory:
+    if contract.meaning in _ANSWERED_MEANINGS and context.project.has_directory:
         is_noted = hook_event.session and hook_event.digest and not event.is_dry
         cache, now = context.repository.cache_dir, int(time.time())
         if is_noted and contracts.is_duplicate(cache, contract, hook_event, now):
@@ -356,10 +358,8 @@ def _build_primer(context: Context, event: HookCall, *, is_brief: bool) -> Injec
 
 
 def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
-    from memtool.commands._features import build_tiers
-    from memtool.inject import file_rules, gather, session_seen
-    from memtool.inject.answer import build_block
-    from memtool.inject.budget import estimate_tokens, plan
+    from memtool.inject import session_seen
+    from memtool.inject.budget import estimate_tokens
 
     hook_event = event.hook_event
     session, cache = build_context_name(hook_event), context.repository.cache_dir
@@ -378,20 +378,47 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
         primer = _build_primer(context, event, is_brief=session_seen.has_seen(cache, session))
         tokens_left = contracts.max_tokens(event.contract.host) - estimate_tokens(primer.text)
         budget = max(0, min(budget, tokens_left))
+    block = _build_block(context, event, session, budget, primer.versions if primer else ())
+    return primer.join(block) if primer else block
+
+
+def _answer_task(context: Context, event: HookCall) -> InjectedBlock:
+    """Return what answers the task of a subagent, whose own context has seen nothing yet.
+
+    Its name is not known before it starts. The pinned memories come with its primer.
+    """
+    return _build_block(context, event, "", _compute_budget(context, event), has_pins=False)
+
+
+def _build_block(
+    context: Context,
+    event: HookCall,
+    session: str,
+    budget: int,
+    shown: tuple[tuple[str, str], ...] = (),
+    *,
+    has_pins: bool = True,
+) -> InjectedBlock:
+    """Return the block for the prompt and files of an event."""
+    from memtool.commands._features import build_tiers
+    from memtool.inject import file_rules, gather
+    from memtool.inject.answer import build_block
+    from memtool.inject.budget import plan
+
+    hook_event = event.hook_event
     files = file_rules.paths_from_top(context, hook_event.files)
     prompt = hook_event.prompt.encode(errors="replace")[: gather.MAX_PROMPT].decode(
         errors="replace"
     )
-    shown = primer.versions if primer else ()
-    request = gather.GatherRequest(context, prompt, files, session, shown=shown)
+    request = gather.GatherRequest(context, prompt, files, session, shown=shown, has_pins=has_pins)
     shares = plan(context.project.strict_settings, budget, None)
-    block = build_block(request, _find_format(event), shares, build_tiers(context))
-    return primer.join(block) if primer else block
+    return build_block(request, _find_format(event), shares, build_tiers(context))
 
 
 def _begin_without_start(context: Context, agent: agents.Agent, session: str) -> None:
     """Begin a session with its first prompt, for a host without an event for its start."""
-    if any(row.meaning == agents.START for row in agent.events):
+    has_memory = context.project.has_directory or context.global_context is not None
+    if not has_memory or any(row.meaning == agents.START for row in agent.events):
         return
     from memtool.inject import session_primer, session_seen
 
@@ -399,17 +426,66 @@ def _begin_without_start(context: Context, agent: agents.Agent, session: str) ->
         session_primer.begin(context, session)
 
 
-def _answer_edit(context: Context, event: HookCall) -> InjectedBlock | None:
+def _answer_tool(context: Context, event: HookCall) -> InjectedBlock | None:
+    """Return the rules for the files that a tool changed, showed or ran on."""
+    if event.hook_event.action == contracts.SHELL:
+        return _answer_command(context, event)
     if not event.hook_event.files:
         return None
-    from memtool.inject import answer, file_rules, gather
+    from memtool.inject import file_rules, file_warnings, gather
 
+    is_read = event.hook_event.action == contracts.READING
+    build = file_warnings.build_read_warning if is_read else file_warnings.build_edit_warning
     files = file_rules.paths_from_top(context, event.hook_event.files)
     request = gather.GatherRequest(context, "", files, build_context_name(event.hook_event))
-    block = answer.build_rules_block(request, _find_format(event), _compute_budget(context, event))
-    if not event.is_dry:
+    block = build(request, _find_format(event), _compute_budget(context, event))
+    if not (event.is_dry or is_read):
         _look_for_renames(context)
     return block
+
+
+def _answer_command(context: Context, event: HookCall) -> InjectedBlock | None:
+    """Return the rules for the files that a command changed or names."""
+    context.project.refuse_absent()
+    hook_event, session = event.hook_event, build_context_name(event.hook_event)
+    if not hook_event.command:
+        return None
+    from memtool.inject import command_files, command_mark, file_warnings, gather
+
+    mark = command_mark.read(context.repository.cache_dir, session)
+    folder = mark.folder or hook_event.cwd or context.caller.cwd
+    return file_warnings.build_command_warning(
+        gather.GatherRequest(context, session=session),
+        command_files.read_call(hook_event.command, folder, mark.moment_ns),
+        _find_format(event),
+        _compute_budget(context, event),
+    )
+
+
+def _answer_before_command(context: Context, event: HookCall) -> InjectedBlock | None:
+    """Return the failures of a command that is about to run, and note when it begins."""
+    hook_event, session = event.hook_event, build_context_name(event.hook_event)
+    context.project.refuse_absent()
+    if not (hook_event.command and session):
+        return None
+    from memtool.inject import command_failures, command_mark, session_seen
+
+    cache, folder = context.repository.cache_dir, hook_event.cwd or context.caller.cwd
+    block = None
+    if context.settings.setting("inject.hold"):
+        block = command_failures.build_failure_warning(
+            context, session, hook_event.command, folder, lambda: _find_format(event)
+        )
+    if event.is_dry:
+        return block
+    try:
+        if block is not None and block.text:  # a command is held once, or not at all
+            session_seen.add(cache, session, block.versions)
+            return block.replace(versions=())
+        command_mark.write(cache, session, folder)
+    except OSError:
+        return None
+    return None
 
 
 def _look_for_renames(context: Context) -> None:
@@ -442,11 +518,17 @@ def _hand_over_transcript(context: Context, event: HookCall) -> None:
     )
 
 
+def _answer_failure(context: Context, event: HookCall) -> InjectedBlock | None:
+    """Return the rules for the files of a failed command, whose state of the worktree is noted."""
+    _note_failure(context, event)
+    return _answer_command(context, event) if event.contract.answer else None
+
+
 def _note_failure(context: Context, event: HookCall) -> None:
     """Record the state of the worktree when a command fails; a transcript does not have it."""
     context.project.refuse_absent()
     hook_event = event.hook_event
-    if event.is_dry or not hook_event.error:
+    if event.is_dry or not (hook_event.error and hook_event.command):
         return
     from memtool.sessions import consent, failure_state
 
@@ -461,8 +543,10 @@ def _note_failure(context: Context, event: HookCall) -> None:
 _REPLIES: dict[str, Callable[[Context, HookCall], InjectedBlock | None]] = {
     agents.START: _answer_start,
     agents.PROMPT: _answer_prompt,
-    agents.EDIT: _answer_edit,
-    agents.FAILURE: _note_failure,
+    agents.EDIT: _answer_tool,
+    agents.COMMAND: _answer_before_command,
+    agents.TASK: _answer_task,
+    agents.FAILURE: _answer_failure,
     agents.COMPACT: _hand_over_transcript,  # a session that goes on afterwards starts again
     agents.STOP: _hand_over_transcript,
     agents.END: _hand_over_transcript,
@@ -470,7 +554,14 @@ _REPLIES: dict[str, Callable[[Context, HookCall], InjectedBlock | None]] = {
 """The function that answers an event, by its meaning; it returns the text for the agent."""
 
 
-_ANSWERED_MEANINGS = (agents.START, agents.PROMPT, agents.EDIT)
+_ANSWERED_MEANINGS = (
+    agents.START,
+    agents.PROMPT,
+    agents.EDIT,
+    agents.COMMAND,
+    agents.TASK,
+    agents.FAILURE,
+)
 """Events that are answered with memories."""
 
 

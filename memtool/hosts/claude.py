@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import os
 
-from memtool.agents import EDIT, FAILURE
+from memtool.agents import COMMAND, EDIT, FAILURE, TASK
 from memtool.hosts import edits
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
 from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 
 LOCAL_SETTINGS = "settings.local.json"
 """One user's settings for one project: a level that memtool reads but never writes."""
-MATCHERS = {EDIT: "Edit|Write|MultiEdit|NotebookEdit", FAILURE: "Bash"}
+MATCHERS = {
+    COMMAND: "Bash",
+    EDIT: "Bash|Edit|MultiEdit|NotebookEdit|Read|Write",
+    FAILURE: "Bash",
+    TASK: "Agent|Task",
+}
 COMMAND_KEYS: dict[str, str | bool] = {
     "allowed-tools": "Bash(memtool:*)",
     "disable-model-invocation": True,

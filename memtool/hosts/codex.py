@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from memtool.agents import EDIT
+from memtool.agents import COMMAND, EDIT
 from memtool.hosts.edits import (
     ARGUMENTS,
     MARK,
@@ -29,7 +29,7 @@ from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 from memtool.version import __version__
 
 LIST_LIMIT_S = 5
-MATCHERS = {EDIT: "apply_patch|Edit|Write"}
+MATCHERS = {COMMAND: "Bash|shell", EDIT: "apply_patch|Bash|Edit|shell|Write"}
 EXPLICIT_POLICY = f"# {MARK}\npolicy:\n  allow_implicit_invocation: false\n"
 """Policy that prevents the model from choosing a skill itself."""
 

@@ -15,14 +15,14 @@ import json
 import os
 
 from memtool import tables
-from memtool.agents import BY_NAME, PATCH_HEADS, Agent, Event
+from memtool.agents import BY_NAME, PATCH_HEADS, TASK, Agent, Event
 from memtool.store import files
 from memtool.store.files import append_to_log, open_to_append, read_or_none, read_regular
 from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
 RESUME, OPEN = "resume", "open"
@@ -44,15 +44,28 @@ class Contract(Event):
 
     host: str = ""
 
-    def format_output(self, text: str, message: str = "") -> str:
-        """Return the output for a text and a message to the user, `silence` if both are empty."""
+    def format_output(self, text: str, message: str = "", task: str = "") -> str:
+        """Return the output for a text and a message to the user, `silence` if both are empty.
+
+        `task` is the input of a subagent's tool, as JSON; the text goes behind its prompt.
+        """
         output = self.silence
         if text and self.answer:
-            output = self.answer.format(name=json.dumps(self.name), text=json.dumps(text))
+            fields = {"name": json.dumps(self.name), "text": json.dumps(text)}
+            if self.meaning == TASK:
+                fields["input"] = _add_to_prompt(task, text)
+            output = self.answer.format(**fields)
         if not (message and self.shows_messages):
             return output
-        fields = output.removeprefix("{").removesuffix("}")
-        return f'{{"systemMessage":{json.dumps(message)}{"," if fields else ""}{fields}}}'
+        inner = output.removeprefix("{").removesuffix("}")
+        return f'{{"systemMessage":{json.dumps(message)}{"," if inner else ""}{inner}}}'
+
+
+def _add_to_prompt(task: str, text: str) -> str:
+    """Return the input of a task as JSON, with a text behind its prompt."""
+    tool_input = json.loads(task or "{}")
+    prompt = _clean_text(tool_input.get("prompt"))
+    return json.dumps({**tool_input, "prompt": f"{prompt}\n\n{text}"})
 
 
 def _bind(agent: Agent, events: Iterable[Event]) -> Iterator[Contract]:
@@ -80,6 +93,13 @@ BY_EVENT: dict[tuple[str, str], Contract] = {
 
 _EDITING_TOOLS = frozenset(tables.read_words("sessions/editing_tools"))
 """Hosts' names of tools that change files, in lower case."""
+_READING_TOOLS = frozenset(("read", "read_file", "view"))
+_SHELL_TOOLS = frozenset(
+    ("bash", "exec_command", "execute_command", "local_shell", "run_shell_command", "shell")
+)
+_TASK_TOOLS = frozenset(("agent", "task"))
+EDITING, READING, SHELL, DELEGATING = "edit", "read", "shell", "task"
+"""What a tool does: it changes files, shows one, runs a command, or starts a subagent."""
 _HOOK_CONTEXT = ("<hook_context>", "</hook_context>")
 """Markers around the context that Gemini puts before the prompt."""
 _COPILOT_KEYS = (
@@ -92,7 +112,11 @@ _COPILOT_KEYS = (
 )
 """Copilot's names of what others name as on the right, in order of precedence: the session id of a
 subagent is its own."""
-_OWN_KEYS = (("cursor_version", "cursor"), ("sessionId", "copilot"))
+_OWN_KEYS = (
+    ("clineVersion", "cline"),
+    ("cursor_version", "cursor"),
+    ("sessionId", "copilot"),
+)
 """Keys that only one host sends."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Keys of a tool's input that name its file."""
@@ -104,7 +128,9 @@ class HookEvent(Value):
     `agent` is the subagent in which the event happened; it has its own context. `source` is why a
     session starts: startup, resume, clear or compact. `files` have the host's spelling. `client` is
     set if the event itself shows that another host runs the hook. `digest` covers the whole input.
-    `command` is the command line that failed, `error` the message of the tool.
+    `action` is what the tool does, of those that matter here. `command` is the command line of a
+    shell tool, `error` the message of one that failed. `task` is the input of the tool that starts
+    a subagent, as JSON.
     """
 
     session: str = ""
@@ -116,8 +142,10 @@ class HookEvent(Value):
     source: str = ""
     client: str = ""
     digest: str = ""
+    action: str = ""
     command: str = ""
     error: str = ""
+    task: str = ""
 
 
 def max_tokens(host: str) -> int:
@@ -141,10 +169,16 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
+    if "clineVersion" in event:
+        event |= _translate_cline(event)
     for name, key in _COPILOT_KEYS:
         if name in event:
             event.setdefault(key, event[name])
     roots = event.get("workspace_roots")
+    tool_input = _parse_arguments(event.get("tool_input"))
+    tool_input = tool_input if isinstance(tool_input, dict) else {}
+    action = _find_action(_clean_text(event.get("tool_name")))
+    is_task = action == DELEGATING
     cwd = event.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
     return HookEvent(
         session=_clean_text(event.get("session_id") or event.get("conversation_id"))[
@@ -152,23 +186,53 @@ def read(data: bytes) -> HookEvent:
         ],
         agent=_clean_text(event.get("agent_id"))[:MAX_NAME_CHARS],
         cwd=_clean_path(cwd),
-        prompt=_clean_prompt(_clean_text(event.get("prompt"))),
-        files=tuple(_find_files(event)),
+        prompt=_clean_prompt(_clean_text((tool_input if is_task else event).get("prompt"))),
+        files=tuple(_find_files(event, tool_input, action)),
         transcript=_clean_path(event.get("transcript_path")),
         source=_clean_text(event.get("source"))[:MAX_NAME_CHARS],
         client=next((host for key, host in _OWN_KEYS if key in event), ""),
         digest=digest(data),
-        **_parse_failure(event),
+        action=action,
+        command=_read_command(tool_input) if action == SHELL else "",
+        error="" if event.get("is_interrupt") else _clean_text(event.get("error")),
+        task=json.dumps(tool_input) if is_task else "",
     )
 
 
-def _parse_failure(event: dict[str, Any]) -> dict[str, str]:
-    """Return the failed command and the tool's error; empty if the user interrupted it."""
-    error, tool_input = _clean_text(event.get("error")), event.get("tool_input")
-    command = _clean_text(tool_input.get("command")) if isinstance(tool_input, dict) else ""
-    if not (error and command) or event.get("is_interrupt"):
-        return {}
-    return {"command": command, "error": error}
+def _find_action(tool: str) -> str:
+    """Return what a tool does, "" for any that does not matter here."""
+    name = tool.lower()
+    rows = (
+        (EDITING, _EDITING_TOOLS),
+        (READING, _READING_TOOLS),
+        (SHELL, _SHELL_TOOLS),
+        (DELEGATING, _TASK_TOOLS),
+    )
+    return next((action for action, names in rows if name in names), "")
+
+
+def _read_command(tool_input: Mapping[str, Any]) -> str:
+    """Return the command line of a shell tool; it may be a list of words."""
+    command = tool_input.get("command") or tool_input.get("cmd")
+    if not isinstance(command, list):
+        return _clean_text(command)
+    words = [word for word in map(_clean_text, command) if word]
+    return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
+
+
+def _translate_cline(event: dict[str, Any]) -> dict[str, Any]:
+    """Return what Cline says in words of its own; each of its agents has an id, also the first."""
+    session, tool = (
+        value if isinstance(value, dict) else {}
+        for value in (event.get("sessionContext"), event.get("postToolUse"))
+    )
+    return {
+        "session_id": session.get("rootSessionId") or event.get("taskId"),
+        "agent_id": event.get("agent_id") if event.get("parent_agent_id") else "",
+        "workspace_roots": event.get("workspaceRoots"),
+        "tool_name": tool.get("toolName"),
+        "tool_input": tool.get("parameters"),
+    }
 
 
 def _clean_prompt(text: str) -> str:
@@ -178,13 +242,13 @@ def _clean_prompt(text: str) -> str:
     return text
 
 
-def _find_files(event: dict[str, Any]) -> list[str]:
-    """Return the files that a tool changed or that come with a prompt."""
+def _find_files(event: Mapping[str, Any], tool_input: Mapping[str, Any], action: str) -> list[str]:
+    """Return the files that a tool changed or showed, or that come with a prompt."""
     paths = [*_valid_paths(event.get("files"))]
-    tool = _clean_text(event.get("tool_name"))
-    tool_input = _parse_arguments(event.get("tool_input"))
-    if isinstance(tool_input, dict) and (not tool or tool.lower() in _EDITING_TOOLS):
+    is_nameless = not _clean_text(event.get("tool_name"))
+    if is_nameless or action in (EDITING, READING):
         paths += _valid_paths(tool_input.get(name) for name in _PATH_KEYS)
+    if is_nameless or action == EDITING:
         for name in ("command", "input", "patch"):
             paths += _find_patched_files(_clean_text(tool_input.get(name)))
     return list(dict.fromkeys(paths))[:MAX_FILES]

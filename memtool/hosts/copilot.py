@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from memtool.agents import EDIT
+from memtool.agents import COMMAND, EDIT
 from memtool.hosts import edits
 from memtool.hosts.edits import (
     ARGUMENTS,
@@ -20,7 +20,7 @@ from memtool.hosts.edits import (
 )
 from memtool.hosts.install import Host, build_hooks, find_home
 
-MATCHERS = {EDIT: "apply_patch|create|edit"}
+MATCHERS = {COMMAND: "bash", EDIT: "apply_patch|bash|create|edit"}
 
 
 def build_parts(site: Site) -> list[ConfigEdit]:

@@ -52,6 +52,7 @@ class WholeFile(ConfigEdit):
     """A file that belongs to memtool alone; a user's file of the same name is not changed."""
 
     text: str
+    is_executable: bool = False
 
     def add(self, before: bytes | None) -> bytes:
         """Return our file, or the user's file if there is one."""
@@ -150,6 +151,8 @@ class Hook(JsonPart):
     def with_part(self, document: JsonDocument) -> JsonDocument:
         """Add our handler after all others, or update the existing one."""
         places = list(self.find_handlers(document))
+        if self.is_grouped and any(self._has_other_matcher(document, place) for place in places):
+            document, places = self.without_part(document), []  # the group may have other handlers
         for place in reversed(places):
             if document.find_value(place) != self.handler:
                 document = document.put(place, self.handler)
@@ -158,6 +161,12 @@ class Hook(JsonPart):
         group = {"matcher": self.matcher} if self.matcher else {}
         entry = {**group, "hooks": [self.handler]} if self.is_grouped else self.handler
         return document.append(["hooks", self.event], entry)
+
+    def _has_other_matcher(self, document: JsonDocument, place: list[str | int]) -> bool:
+        """Return whether our handler is run for other tools, as an older version had it."""
+        matcher = document.find_value(place[:3]).get("matcher")
+        is_ours = isinstance(matcher, str) and all(matcher.split("|"))
+        return is_ours and set(matcher.split("|")) < set(self.matcher.split("|"))
 
     def without_part(self, document: JsonDocument) -> JsonDocument:
         """Remove our handler, and its group if nothing else is in it."""

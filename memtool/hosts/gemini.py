@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
-from memtool.agents import EDIT
+from memtool.agents import COMMAND, EDIT
 from memtool.hosts import edits
 from memtool.hosts.contracts import RETIRED
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
 from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 
 SETTINGS = "settings.json"
-MATCHERS = {EDIT: "write_file|replace"}
+MATCHERS = {COMMAND: "run_shell_command", EDIT: "replace|run_shell_command|write_file"}
 
 
 def build_parts(site: Site) -> list[ConfigEdit]:

@@ -284,13 +284,16 @@ class Host(Value):
         retired = _group_by_path(self.retired(site))
         for path, group in _group_by_path(wanted).items():
             before = after = site.read(path)
+            is_script = False
             for part in retired.get(path, ()):
                 after = part.remove(after) if after and part.has(after) else after
             for part in group:
                 previous, after = after, part.add(after)
-                is_hooked |= part.is_hook and after != previous
+                is_script = isinstance(part, WholeFile) and part.is_executable
+                is_hooked |= (part.is_hook or is_script) and after != previous
             if after != before and after is not None:
-                steps.append(FileStep("edit", site.resolve_path(path), data=after, before=before))
+                kind = "write" if is_script else "edit"
+                steps.append(FileStep(kind, site.resolve_path(path), data=after, before=before))
             if not all(part.has(after or b"") for part in group):
                 notes.append(f"{site.format_path(path)} is not memtool's and stays as it is")
         if is_hooked and self.trust_hint:

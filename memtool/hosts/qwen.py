@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 
-from memtool.agents import EDIT, FAILURE
+from memtool.agents import COMMAND, EDIT, FAILURE
 from memtool.hosts import edits
 from memtool.hosts.edits import ConfigEdit, Prompt, Site, build_command_files, build_skill_file
 from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 
 SETTINGS = "settings.json"
-MATCHERS = {EDIT: "edit|write_file|notebook_edit", FAILURE: "run_shell_command"}
+MATCHERS = {
+    COMMAND: "run_shell_command",
+    EDIT: "edit|notebook_edit|read_file|run_shell_command|write_file",
+    FAILURE: "run_shell_command",
+}
 
 
 def build_parts(site: Site) -> list[ConfigEdit]:

@@ -25,7 +25,13 @@ _HEAD_BYTES = 2_048
 """Bytes at the beginning of a file that contain its keys."""
 _PINNED = b"\nstatus: pinned"
 _FILES = b"\nfiles:"
-_GOVERNING_KINDS = (b"\ntype: decision", b"\ncategory: decision", b"\ncategory: warning")
+_GOVERNING_KINDS = (
+    b"\ntype: decision",
+    b"\ncategory: decision",
+    b"\ncategory: pattern",
+    b"\ncategory: preference",
+    b"\ncategory: warning",
+)
 _SUPERSEDES = b"\nsupersedes:"
 
 

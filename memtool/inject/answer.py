@@ -12,7 +12,6 @@ from memtool.inject import (
     drifted,
     file_rules,
     further_titles,
-    path_titles,
     select,
 )
 from memtool.inject.block import (
@@ -33,7 +32,7 @@ from memtool.inject.candidates import (
     CandidateVerdict,
 )
 from memtool.inject.file_rules import MAX_RULE_TOKENS, MAX_RULES
-from memtool.inject.gather import collect_all, collect_rules
+from memtool.inject.gather import collect_all
 from memtool.inject.select import no_threshold
 from memtool.inject.session_seen import SILENCED, notice_line
 from memtool.inject.tiers import BlockDraft, Cap, Tier, make_writer
@@ -147,8 +146,6 @@ def _build_hits(inputs: TierInputs) -> Tier:
 
 MAX_NAMED_FILES = 3
 """Files that the first line of a block names."""
-MAX_SEEN_RULES = 3
-"""Rules that a warning names although the session has seen them."""
 PINNED_TIERS: tuple[MakeTier, ...] = (_build_project_pins, _build_global_pins)
 TIERS: tuple[MakeTier, ...] = (*PINNED_TIERS, _build_rules, _build_hits)
 """The tiers of an answer, in order: pinned memories, rules for the named files, search hits."""
@@ -218,8 +215,13 @@ def _choose_reminder(request: GatherRequest) -> str:
     """Return the first line of a later block: what its memories have to do with the request."""
     if request.prompt.strip() or not request.files:
         return REMINDER
-    names = _name_files(request.files)
-    return f"{names} {'is' if len(request.files) == 1 else 'are'} governed by:"
+    return format_governed(request.files)
+
+
+def format_governed(files: Sequence[str]) -> str:
+    """Return the first line of a block of rules for files that nobody has changed yet."""
+    names = escape_line(first_few(files, MAX_NAMED_FILES))
+    return f"{names} {'is' if len(files) == 1 else 'are'} governed by:"
 
 
 def _with_named_files(request: GatherRequest) -> GatherRequest:
@@ -277,91 +279,6 @@ def find_crowded_out(request: GatherRequest, form: BlockFormat) -> list[Candidat
     )
     fates = [fate for make in PINNED_TIERS for fate in inputs.draft.fill(make(inputs))]
     return [fate for fate in fates if not fate.is_taken]
-
-
-def build_rules_block(
-    request: GatherRequest, form: BlockFormat, budget_tokens: int
-) -> InjectedBlock:
-    """Build a block of the rules for changed files, the most important first; often empty.
-
-    Raises:
-        MemtoolError: the memory directory does not exist.
-    """
-    own = collect_rules(request)
-    max_tokens = min(budget_tokens, MAX_RULE_TOKENS)
-    lead = format_edit_lead(request.files)
-    frame = measure_frame(form, build_preamble([own], own.rules, lead=lead))
-    draft = BlockDraft(make_writer([own], form), form, max_tokens * BYTES_PER_TOKEN - frame)
-    reserve_disagreements(draft, [own], own.rules)
-    is_told = draft.reserve_notices(list_override_notices([own]))
-    draft.fill(
-        Tier(
-            GOVERNING,
-            lambda shown: own.choose(own.rules, shown=shown),
-            max_memories=MAX_RULES,
-            max_tokens=max_tokens,
-        )
-    )
-    draft.reserve_notices(_list_seen_rules(own, draft))
-    draft.place_notices()
-    place_disagreements(draft, [own])
-    shares = plan(request.context.project.strict_settings, max_tokens, None)
-    if not draft.texts and (title := path_titles.find_title(own, request.files)):
-        return _build_path_title(request, own, draft, shares, title)
-    return build_injected(request, [own], draft, shares, is_told=is_told, lead=lead)
-
-
-def _build_path_title(
-    request: GatherRequest,
-    own: RepositoryCandidates,
-    draft: BlockDraft,
-    shares: Budget,
-    title: tuple[further_titles.Title, str],
-) -> InjectedBlock:
-    """Return a block of one title, which the words of a file's path found."""
-    count = draft.add_titles("", [title[1]])
-    lead = path_titles.LEAD.format(files=_name_files(request.files))
-    injected = build_injected(
-        request,
-        [own],
-        draft,
-        shares,
-        is_told=False,
-        text=draft.render(lead) if count else "",
-        has_preamble=False,
-    )
-    if not count:
-        return injected
-    versions = further_titles.list_versions([title[0]]) if request.session else []
-    return injected.replace(further=(title[0],), versions=(*injected.versions, *versions))
-
-
-def _name_files(files: Sequence[str]) -> str:
-    return escape_line(first_few(files, MAX_NAMED_FILES))
-
-
-def format_edit_lead(files: Sequence[str]) -> str:
-    """Return the first line of a warning after an edit: what to do now."""
-    return (
-        f"You edited {_name_files(files)}. Check your change against these; if it contradicts "
-        "one, fix the change or tell the user before you go on."
-    )
-
-
-def _list_seen_rules(own: RepositoryCandidates, draft: BlockDraft) -> list[str]:
-    """Return a line on the rules that the session has seen before, if others are shown now."""
-    seen_ids = {id_ for id_, _version in own.seen.seen}
-    shown_ids = {entry.candidate.record.id for entry in draft.entries}
-    rules = [
-        candidate.record
-        for candidate in own.rules
-        if not candidate.tie and candidate.record.id in seen_ids - shown_ids
-    ]
-    if not (rules and shown_ids):
-        return []
-    shorten = own.grounds.tree.short_ids.shorten
-    names = (f"{shorten(rule.id)} {rule.memory.title}" for rule in rules[:MAX_SEEN_RULES])
-    return [f"Also governing, shown before: {'; '.join(names)}"]
 
 
 def reserve_disagreements(

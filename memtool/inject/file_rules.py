@@ -1,4 +1,4 @@
-"""File rules: which files a text names, and which decisions and warnings govern them.
+"""File rules: which files a text names, and which decisions, warnings and conventions govern them.
 
 A user who names a file is about to work on it. Decisions and warnings about it are worth more than
 memories that merely share words with the text.
@@ -81,9 +81,9 @@ def find_rules_over(
     files: Iterable[str],
     names: frozenset[str] = frozenset(),
 ) -> list[Record]:
-    """Return the decisions and warnings about files that may be shown.
+    """Return the decisions and warnings about files that may be shown, then the conventions.
 
-    The most trusted come first, then the most important.
+    Of each, the most trusted come first, then the most important.
 
     `files` are paths from the top; memory files are governed by nothing. `names` are file names
     without their directories, which mean every file of that name that a memory names.
@@ -103,10 +103,12 @@ def find_rules_over(
     paths += picks.find_paths_called(tree, names, moves) if names else []
     records = [
         record
-        for record in picks.find_ruling(tree, paths, moves)
+        for record in picks.find_ruling(tree, paths, moves, picks.is_governing)
         if not grounds.find_refusal(record)
     ]
-    records.sort(key=lambda record: candidates.trust_order(record, grounds))
+    records.sort(
+        key=lambda record: (not picks.is_ruling(record), candidates.trust_order(record, grounds))
+    )
     return records[:_MAX_RECORDS]
 
 

@@ -70,7 +70,8 @@ class GatherRequest(Value):
 
     `files` are paths from the top. `exact` checks every file for a change, `no_global` leaves out
     the user's memories, `explain` also collects missed memories. `is_hurried` uses stored renames
-    only. `shown` are the versions that the session sees in the same answer.
+    only. `shown` are the versions that the session sees in the same answer. Without `has_pins` the
+    pinned memories come by another way.
     """
 
     context: Context
@@ -84,6 +85,7 @@ class GatherRequest(Value):
     no_global: bool = False
     is_hurried: bool = False
     shown: tuple[tuple[str, str], ...] = ()
+    has_pins: bool = True
 
     @property
     def is_replay(self) -> bool:
@@ -244,7 +246,7 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     # A search must also find a memory that a file has not the trust to replace.
     scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.find_refusal)
     result = _search(scope, request, grounds.gates.candidate_pool)
-    pinned = candidate_list.find_pinned(grounds)
+    pinned = candidate_list.find_pinned(grounds) if request.has_pins else []
     ruling = (
         []
         if context.is_global
@@ -290,33 +292,56 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     )
 
 
+def collect_ungoverned(request: GatherRequest) -> RepositoryCandidates:
+    """Collect what the project has without the files of a request: its pins, and no rule or hit.
+
+    Raises:
+        MemtoolError: as `index.open` does.
+    """
+    return collect_candidates(request.context, request.replace(files=(), is_hurried=True))
+
+
 def collect_rules(request: GatherRequest) -> RepositoryCandidates:
     """Collect what governs the files of a request in the project, and nothing that answers.
 
     Raises:
         MemtoolError: as `index.open` does.
     """
-    context = request.context
-    own = collect_candidates(context, request.replace(files=(), is_hurried=True))
-    grounds = own.grounds
+    return add_rules(collect_ungoverned(request), request)
+
+
+def add_rules(own: RepositoryCandidates, request: GatherRequest) -> RepositoryCandidates:
+    """Return the candidates of the project with the rules for the files of a request."""
+    own = with_rules(own, request, _find_file_rules)
+    if own.view.trusted is None:
+        return own
+    there = own.grounds.replace(tree=own.view.trusted)
+    governing = file_rules.find_rules_over(request.context, there, request.files)
+    return own.replace(silenced=changed_here.find_silenced(own.view, governing))
+
+
+def _find_file_rules(own: RepositoryCandidates, request: GatherRequest) -> list[Candidate]:
+    context, grounds = request.context, own.grounds
     ruling = file_rules.find_rules_over(context, grounds, request.files)
     rules = [Candidate(record, GOVERNING, scope=grounds.scope) for record in ruling]
-    rules += _find_ties(context, request.replace(is_hurried=True), own.view, grounds, ruling)
+    ties = _find_ties(context, request.replace(is_hurried=True), own.view, grounds, ruling)
+    return [*rules, *ties]
+
+
+def with_rules(
+    own: RepositoryCandidates,
+    request: GatherRequest,
+    find: Callable[[RepositoryCandidates, GatherRequest], list[Candidate]],
+) -> RepositoryCandidates:
+    """Return the candidates of the project with the rules that a function finds among them."""
+    rules = find(own, request)
     records = [candidate.record for candidate in rules]
-    if not request.exact and not grounds.tree.verify(records):
-        return collect_rules(request.replace(exact=True))
-    grounds = grounds.with_contradictions(records)
-    silenced: tuple[str, ...] = ()
-    if own.view.trusted is not None:
-        there = grounds.replace(tree=own.view.trusted)
-        governing = file_rules.find_rules_over(context, there, request.files)
-        silenced = changed_here.find_silenced(own.view, governing)
-    return own.replace(
-        grounds=grounds,
-        rules=rules,
-        origins=find_origins(own.view.witness, grounds, rules),
-        silenced=silenced,
-    )
+    if not request.exact and not own.grounds.tree.verify(records):
+        exact = request.replace(exact=True)
+        return with_rules(collect_ungoverned(exact), exact, find)
+    grounds = own.grounds.with_contradictions(records)
+    origins = find_origins(own.view.witness, grounds, rules)
+    return own.replace(grounds=grounds, rules=rules, origins=origins, silenced=())
 
 
 def _find_ties(

@@ -19,7 +19,6 @@ from __future__ import annotations
 import os
 from zlib import crc32
 
-from memtool.inject.candidates import CandidateVerdict, build_verdict
 from memtool.store import files
 from memtool.store.files import read_or_none
 from memtool.value import Value, digest
@@ -29,12 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from memtool.inject.candidates import Candidate
+    from memtool.inject.candidates import Candidate, CandidateVerdict
     from memtool.inject.tiers import BlockEntry
     from memtool.store.context import Context
     from memtool.store.tree import Record
 
 FOLDER = "shown"
+COMMANDS = "commands"
+"""Next to it: when the last command of each session began; see `command_files`."""
 STARTS = "starts"
 MAX_BYTES = 256 * 1024
 """Of one file: some 4,000 memories. In a longer session the rest may be shown again."""
@@ -108,6 +109,7 @@ def begin(
         line = f"\n{moment} {head or '-'} {name} {_END}"
         files.append(path, line.encode(errors="replace"), MAX_BYTES)
         _sweep(os.path.join(directory, FOLDER), moment)
+        _sweep(os.path.join(directory, COMMANDS), moment)
 
 
 def find_earlier(directory: str, session: str) -> list[Start]:
@@ -183,7 +185,9 @@ def _keep_last(path: str, starts: Iterable[Start]) -> None:
 
 
 def _sweep(folder: str, now: int) -> None:
-    ages = []
+    ages: list[tuple[float, str]] = []
+    if not os.path.isdir(folder):
+        return
     with os.scandir(folder) as items:
         for item in items:
             if item.name != STARTS:
@@ -236,6 +240,8 @@ class SeenMemories(Value):
         """Return those that the session has not seen, and verdicts about the others."""
         if not self.seen:
             return list(chosen), []
+        from memtool.inject.candidates import build_verdict  # the hook of a command needs none
+
         fresh_candidates, dropped = [], []
         for candidate in chosen:
             id_, version = self.version_of(candidate.record)

@@ -351,6 +351,10 @@ class Moves:
         clean = {posixpath.normpath(name) for name in names} if moves else ()
         return [*names, *(move.now for move in moves if move.path in clean)]
 
+    def list_current_paths(self) -> set[str]:
+        """Return today's paths of what was renamed."""
+        return {move.now for _oid, moves in self._by_path.values() for move in moves}
+
     def find_old_paths(self, files: Iterable[str]) -> tuple[str, ...]:
         """Return the old paths by which memories name renamed files, sorted."""
         from memtool.store.files import matches_or_contains  # most files were not

@@ -12,8 +12,9 @@ from memtool.store.tree import newest_first_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from memtool.index.reader import Catalog
     from memtool.memory.memory import Memory
     from memtool.search.features import Moves
     from memtool.store.tree import Record, Tree
@@ -24,6 +25,8 @@ ANY = ""
 
 RULING_FIELDS = (("type", "decision"), ("category", "decision"), ("category", "warning"))
 """Keys and values of memories that govern files once they are confirmed."""
+CONVENTION_FIELDS = (("category", "pattern"), ("category", "preference"))
+"""Keys and values of memories that say how to work on the files that they list."""
 RULING_STATUSES = frozenset(("confirmed", "pinned"))
 
 
@@ -36,12 +39,37 @@ def pick(tree: Tree, *wanted: tuple[str, str]) -> Iterator[Record]:
     return (record for record in records if _has(record.memory, wanted))
 
 
-def find_ruling(tree: Tree, files: Collection[str], moves: Moves = NO_MOVES) -> list[Record]:
+def pick_containing(
+    tree: Catalog, terms: Iterable[str], fits: Callable[[Memory], bool], limit: int
+) -> list[Record]:
+    """Return the memories of a kind that contain all of these terms of the index, newest first.
+
+    Of more than `limit`, those that the index has had for longest are left out.
+    """
+    numbers = {
+        number
+        for part in tree.index.parts
+        for number in part.select_living(part.memories.find_by_kind(fits))
+    }
+    for term in terms:
+        numbers &= tree.index.find_containing((term,)) if numbers else set()
+    records = tree.read_records(sorted(numbers, reverse=True)[:limit])
+    return sorted(records, key=newest_first_key)
+
+
+def find_ruling(
+    tree: Tree,
+    files: Collection[str],
+    moves: Moves = NO_MOVES,
+    is_wanted: Callable[[Record], bool] | None = None,
+) -> list[Record]:
     """Return the confirmed decisions and warnings about files, newest first.
 
     A memory names a file, a directory above it, or a glob for it, in its `files` or its sources.
-    Paths are relative to the top; `moves` adds today's path of a renamed one.
+    Paths are relative to the top; `moves` adds today's path of a renamed one. `is_wanted` selects
+    other memories instead.
     """
+    is_wanted = is_wanted or is_ruling
     above = {"", *(part for path in files for part in find_parents(path))}
 
     def fits(entry: str) -> bool:
@@ -50,7 +78,7 @@ def find_ruling(tree: Tree, files: Collection[str], moves: Moves = NO_MOVES) -> 
     return [
         record
         for record in sorted(moves.naming_files(tree, fits), key=newest_first_key)
-        if is_ruling(record) and any(map(fits, moves.list_governed_paths(record)))
+        if is_wanted(record) and any(map(fits, moves.list_governed_paths(record)))
     ]
 
 
@@ -93,3 +121,10 @@ def is_ruling(record: Record) -> bool:
     """Return whether a memory is a confirmed decision or warning."""
     memory = record.memory
     return _has(memory, RULING_FIELDS) and memory.status in RULING_STATUSES
+
+
+def is_governing(record: Record) -> bool:
+    """Return whether a memory rules files, or is a confirmed convention for those that it lists."""
+    memory = record.memory
+    is_scoped = _has(memory, CONVENTION_FIELDS) and bool(memory.items("files"))
+    return is_ruling(record) or (is_scoped and memory.status in RULING_STATUSES)

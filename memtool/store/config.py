@@ -185,6 +185,7 @@ ROWS: tuple[Row, ...] = (
     ),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
     ("inject.global", True, "inject the user's global memories beside those of the project"),
+    ("inject.hold", True, "hold a command once a session if a failure of it is on record"),
     (
         "inject.fleet",
         False,
@@ -569,6 +570,7 @@ PERSONAL = frozenset(
         "verify.online",
         "inject.budget_tokens",
         "inject.global",
+        "inject.hold",
         "ledger.enabled",
         "capture.auto",
         "capture.promote",

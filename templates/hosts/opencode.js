@@ -1,8 +1,8 @@
 // installed by memtool: `memtool uninstall opencode` takes it away. Without this line it is yours.
 //
 // Runs memtool at each event and adds its answer to the prompt that it is for, or to the result of
-// the edit. Nothing here may fail a turn: every hook catches everything, and an answer that takes too
-// long is dropped.
+// the tool. Nothing here may fail a turn: every hook catches everything, and an answer that takes too
+// long is dropped. A command with a failure on record is held once: its result is that failure.
 // One file for both generations of OpenCode: 1.x calls `server`, 2.x calls `setup`.
 
 import { spawn, spawnSync } from "node:child_process"
@@ -13,8 +13,10 @@ const END_LIMIT_MS = 2000
 const MOST_BYTES = 200000
 const MOST_BLOCKS = 20
 const MOST_SESSIONS = 50
-/** Tools that change files. */
-const EDITING = new Set(["apply_patch", "edit", "multiedit", "patch", "write"])
+/** The tool that runs commands. */
+const SHELL = "bash"
+/** Tools that memtool answers: they change files, show one, or run a command. */
+const ANSWERED = new Set(["apply_patch", SHELL, "edit", "multiedit", "patch", "read", "write"])
 
 /** Run `memtool hook opencode EVENT` with JSON on stdin; resolve to its text, "" for anything else. */
 function ask(event, input) {
@@ -89,16 +91,23 @@ function memory(cwd) {
       session.blocks = [...session.blocks, ...texts].slice(-MOST_BLOCKS)
       return texts.join("\n")
     },
-    /** A tool was used; memtool answers where it changed a file. */
-    async edit(id, tool, args) {
-      if (!EDITING.has(tool)) return ""
+    /** A command is about to run; memtool answers if a failure of it is on record. */
+    async command(id, tool, args, call) {
+      if (tool !== SHELL) return ""
+      const more = { tool_name: tool, tool_input: { command: args?.command }, call }
+      return ask("command", { ...given(id, more), cwd: args?.workdir ?? cwd })
+    },
+    /** A tool was used; memtool answers if it touched a file. */
+    async edit(id, tool, args, call) {
+      if (!ANSWERED.has(tool)) return ""
       const tool_input = { ...args, file_path: args?.filePath ?? args?.file_path }
-      return ask("edit", given(id, { tool_name: tool, tool_input }))
+      const more = { tool_name: tool, tool_input, call }
+      return ask("edit", { ...given(id, more), cwd: args?.workdir ?? cwd })
     },
     /** A command ended with an error: memtool looks at the worktree as it is now, and says nothing. */
     async failure(id, tool, args, result) {
       const code = result?.metadata?.exit
-      if (tool !== "bash" || !(code > 0)) return
+      if (tool !== SHELL || !(code > 0)) return
       const error = `Exit code ${code}\n${result.output ?? ""}`
       const more = { tool_name: tool, tool_input: { command: args?.command }, error }
       await ask("failure", { ...given(id, more), cwd: args?.workdir ?? cwd })
@@ -205,9 +214,16 @@ async function server(ctx) {
       if (text) attach(output.parts, text)
     }),
     "experimental.chat.messages.transform": safely((_input, output) => reveal(output.messages)),
+    "tool.execute.before": async (input, output) => {
+      let text = ""
+      await safely(async () => {
+        text = await said.command(input.sessionID, input.tool, output?.args, input.callID)
+      })()
+      if (text) throw new Error(text)
+    },
     "tool.execute.after": safely(async (input, output) => {
       await said.failure(input.sessionID, input.tool, input.args, output)
-      const text = await said.edit(input.sessionID, input.tool, input.args)
+      const text = await said.edit(input.sessionID, input.tool, input.args, input.callID)
       if (text) output.output += `\n\n${text}`
     }),
     "experimental.session.compacting": safely((input) => said.compacting(input.sessionID)),

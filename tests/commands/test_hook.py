@@ -85,13 +85,37 @@ def test_a_session_starts_with_the_primer(project: Sandbox, contract: Contract):
     text = ask(project, contract)
     if not contract.answer:
         assert text == ""
-        text = ask(project, row(contract.host, "before-agent"), prompt="please go on")
+        first = next(prompt for prompt in PROMPTS if prompt.host == contract.host)
+        text = ask(project, first, prompt="please go on")
     assert text == done.stdout
     assert "Never force-push." in text
     assert "Sessions live in Redis" in text
 
 
-@pytest.mark.parametrize("contract", PROMPTS, ids=lambda row: row.host)
+def test_a_session_without_a_start_begins_with_its_first_prompt(project: Sandbox) -> None:
+    """Copilot's start hook runs at the same time, so the primer and the block come together."""
+    prompt = row("copilot", "user-prompt-submitted")
+    text = ask(project, prompt, prompt="Why do sessions live in Redis?")
+    assert text.count("Never force-push.") == 1
+    assert "memtool remember" in text
+    assert "dec-redis@" in text
+    assert ask(project, prompt, prompt="Why do sessions live in Redis?", timestamp=2) == ""
+    task = {"agentId": "b", "parentAgentId": "", "prompt": "Why do sessions live in Redis?"}
+    assert "memtool remember" not in ask(project, prompt, **task)
+
+
+def test_a_host_that_runs_the_hook_of_another_gets_nothing(project: Sandbox) -> None:
+    """Copilot may also run the hooks of Claude Code; its own answer is enough."""
+    event = {"sessionId": "s", "cwd": str(project.path), "prompt": "Why Redis?"}
+    done = project.run("hook", "claude", "user-prompt-submit", stdin=json.dumps(event))
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+@pytest.mark.parametrize(
+    "contract",
+    [row for row in PROMPTS if row.host in {start.host for start in STARTS}],
+    ids=lambda row: row.host,
+)
 def test_a_prompt_gets_its_block(project: Sandbox, contract: Contract):
     """The block is the one of `inject` for the same prompt and the files that it names."""
     text = ask(project, contract)

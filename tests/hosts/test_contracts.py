@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,9 @@ def test_every_event_is_read_in_the_words_of_its_host(row: Contract) -> None:
     """Each has session and directory; prompt and files if the event has them."""
     parsed = read(sample(row))
     assert (len(parsed.session) > 20, parsed.cwd) == (True, HOME)
-    assert bool(parsed.prompt) == (row.meaning == agents.PROMPT or row.name == "AfterAgent")
+    has_prompt = row.meaning in (agents.PROMPT, agents.TASK) or row.name == "AfterAgent"
+    assert bool(parsed.prompt) == has_prompt
+    assert bool(parsed.command) == (row.meaning in (agents.COMMAND, agents.FAILURE))
     is_named = row.meaning == agents.EDIT or (row.host, row.event) == ("opencode", "prompt")
     assert [path.removeprefix(f"{HOME}/") for path in parsed.files] == ["src/auth/a.py"] * is_named
 
@@ -49,13 +52,17 @@ def test_every_event_is_read_in_the_words_of_its_host(row: Contract) -> None:
 def test_every_answer_is_one_json_object(row: Contract) -> None:
     """Any text comes out as it went in; if the host reads no output, there is none."""
     text = 'a "block"\nwith \\ and \u2028, é, 😀 and {braces}'
-    output = row.format_output(text)
+    task = json.dumps({"prompt": "look", "description": "é"})
+    output = row.format_output(text, task=task)
     if row.answer == agents.NO_ANSWER:
         assert output == row.silence
         return
     answer = json.loads(output)
     inner = answer.get("hookSpecificOutput", answer)
-    assert text in inner.values()
+    if row.meaning == agents.TASK:
+        assert inner["updatedInput"] == {"prompt": f"look\n\n{text}", "description": "é"}
+    else:
+        assert text in inner.values()
     assert inner.get("hookEventName", row.name) == row.name
 
 
@@ -132,6 +139,15 @@ def test_what_is_no_event_is_unreadable(data: bytes) -> None:
                 "transcript_path",
                 "source",
                 "agent_id",
+                "agentId",
+                "clineVersion",
+                "parentAgentId",
+                "postToolUse",
+                "sessionContext",
+                "sessionId",
+                "toolArgs",
+                "toolName",
+                "workspaceRoots",
             ]
         ),
         anything,
@@ -161,11 +177,33 @@ def test_what_hooks_put_before_a_prompt_is_no_prompt(sent: str, prompt: str) -> 
     assert read(json.dumps({"prompt": sent}).encode()).prompt == prompt
 
 
-@pytest.mark.parametrize("tool", ["Read", "Bash", "Grep", "read_file", "Shell"])
-def test_a_tool_that_changes_nothing_names_no_file(tool: str) -> None:
-    """Reading a file is not an edit."""
+@pytest.mark.parametrize(
+    ("tool", "action", "files", "command"),
+    [
+        ("Bash", contracts.SHELL, (), "cat a.py"),
+        ("Edit", contracts.EDITING, ("a.py",), ""),
+        ("Glob", "", (), ""),
+        ("Read", contracts.READING, ("a.py",), ""),
+        ("exec_command", contracts.SHELL, (), "cat a.py"),
+        ("read_file", contracts.READING, ("a.py",), ""),
+        ("run_shell_command", contracts.SHELL, (), "cat a.py"),
+    ],
+)
+def test_a_tool_has_files_or_a_command(
+    tool: str, action: str, files: tuple[str, ...], command: str
+) -> None:
+    """Which of both counts depends on what the tool does; of any other tool, neither does."""
     event = {"tool_name": tool, "tool_input": {"file_path": "a.py", "command": "cat a.py"}}
-    assert read(json.dumps(event).encode()).files == ()
+    parsed = read(json.dumps(event).encode())
+    assert (parsed.action, parsed.files, parsed.command) == (action, files, command)
+
+
+def test_a_command_may_be_a_list_of_words() -> None:
+    """It is one line then, in which each word is quoted."""
+    words = ["bash", "-lc", "echo 'it is' > a.py"]
+    event = {"tool_name": "shell", "tool_input": {"command": words}}
+    command = read(json.dumps(event).encode()).command
+    assert shlex.split(command) == words
 
 
 def test_a_patch_names_every_file_that_it_touches() -> None:
@@ -176,6 +214,46 @@ def test_a_patch_names_every_file_that_it_touches() -> None:
     patch += "*** Delete File: e.py\n*** Update File: a.py\n*** End Patch"
     event = {"tool_name": "apply_patch", "tool_input": {"command": patch}}
     assert read(json.dumps(event).encode()).files == ("a.py", "b c.py", "d.py", "e.py")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"path": "a.py", "unknown": {"path": "b.py"}},
+        '{"path": "a.py"}',
+        "*** Begin Patch\n*** Update File: a.py\n*** End Patch",
+    ],
+)
+def test_arguments_of_a_tool_may_come_as_text(arguments: object) -> None:
+    """Copilot sent JSON in a string before it sent an object, and sends a patch as it is."""
+    event = {"sessionId": "s", "toolName": "edit", "toolArgs": arguments}
+    assert read(json.dumps(event).encode()).files == ("a.py",)
+    assert read(json.dumps(event | {"toolArgs": "{" * 100_000}).encode()).files == ()
+
+
+def test_a_subagent_of_copilot_belongs_to_the_session_that_started_it() -> None:
+    """Its own id is that of the agent, so that its context is one of the session's."""
+    event = {"sessionId": "b", "agentId": "b", "parentAgentId": "a", "prompt": "look"}
+    parsed = read(json.dumps(event).encode())
+    assert (parsed.session, parsed.agent) == ("a", "b")
+
+
+def test_the_main_agent_of_cline_is_no_subagent() -> None:
+    """It has an id as well, and no parent."""
+    event = {"clineVersion": "", "taskId": "t", "agent_id": "a", "parent_agent_id": None}
+    assert read(json.dumps(event).encode()).agent == ""
+    assert read(json.dumps(event | {"parent_agent_id": "p"}).encode()).agent == "a"
+
+
+@pytest.mark.parametrize("session", ["", "../../etc/passwd", "a/b", "a.b", "s\0"])
+def test_a_name_from_outside_leads_nowhere(session: str) -> None:
+    """Where the path of a transcript is made of it, it is a plain name."""
+    agent = agents.BY_NAME["copilot"]
+    assert agent.find_transcript(session, {"HOME": "/home/ada"}) == ""
+    assert agent.find_transcript("a-1", {"HOME": "/home/ada"}) == (
+        "/home/ada/.copilot/session-state/a-1/events.jsonl"
+    )
+    assert agent.find_transcript("a-1", {"COPILOT_HOME": "/c"}).startswith("/c/session-state/")
 
 
 def test_what_is_too_large_is_not_read():

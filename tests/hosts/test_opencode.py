@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from conftest import Sandbox
 
+import memtool
 from memtool.commands.install import install
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
@@ -39,14 +40,21 @@ const first = await plugin.server({ directory, worktree: directory })
 const stop = await plugin.setup(second)
 for (const [generation, name, input, output] of steps) {
   const began = Date.now()
-  if (generation === 1) await first[name](input, output)
+  let error = ""
+  if (generation === 1) {
+    try {
+      await first[name](input, output)
+    } catch (raised) {
+      error = raised.message
+    }
+  }
   else if (name === "event") {
     queue.push(input)
     wake?.()
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
   else await hooks[name](input)
-  heard.push({ output: output ?? null, input: input ?? null, ms: Date.now() - began })
+  heard.push({ output: output ?? null, input: input ?? null, error, ms: Date.now() - began })
 }
 stop()
 console.log(JSON.stringify({ id: plugin.id, hooks: Object.keys(hooks), heard }))
@@ -72,7 +80,7 @@ def play(
     done = subprocess.run(
         ["node", str(stage), str(module), json.dumps(steps), str(sandbox.path)],
         cwd=sandbox.path,
-        env=sandbox.env,
+        env={**sandbox.env, "PYTHONPATH": str(Path(memtool.__file__).parents[1])},
         capture_output=True,
         text=True,
         check=False,
@@ -162,15 +170,15 @@ def test_a_session_that_goes_on_in_another_process_is_given_what_is_new(planted:
     assert [read_attached(step) for step in again["heard"]] == ["", ""]
 
 
-def test_an_edit_gets_what_governs_the_file(planted: Sandbox) -> None:
-    """It comes with the result of the tool; a tool that changes nothing brings nothing."""
+def test_a_tool_gets_what_governs_its_file(planted: Sandbox) -> None:
+    """It comes once, with the result of the tool; a tool that shows no file brings nothing."""
     planted.memory("dec-c", "Never log cards.\n", title="No cards", files=("pay/*.py",))
     planted.write("pay/a.py", "x")
     planted.commit()
     args = {"filePath": str(planted.path / "pay/a.py")}
     steps = [
         [1, "tool.execute.after", {"tool": tool, "sessionID": "s1", "args": args}, {"output": "ok"}]
-        for tool in ("read", "edit", "edit")
+        for tool in ("glob", "read", "edit")
     ]
     outputs = [step["output"]["output"] for step in play(planted, *steps)["heard"]]
     assert outputs[0] == outputs[2] == "ok"
@@ -200,6 +208,43 @@ def test_a_command_that_fails_is_looked_at(planted: Sandbox) -> None:
     (path,) = planted.path.glob(".git/memtool/sessions/*/states.jsonl")
     (row,) = path.read_text().splitlines()
     assert 'argv: ["make"]\ncwd: .\nexit: 3\n' in json.loads(row)["state"]
+
+
+def test_a_command_gets_what_governs_its_files(planted: Sandbox) -> None:
+    """It comes with the result, if the command names the file."""
+    planted.memory("dec-c", "Never log cards.\n", title="No cards", files=("pay/a.py",))
+    planted.write("pay/a.py", "x")
+    planted.commit()
+    steps = [
+        [1, f"tool.execute.{when}", {"tool": "bash", "sessionID": "s-1", "args": args}, output]
+        for args in ({"command": "make pay"}, {"command": "cat pay/a.py"})
+        for when, output in (("before", {"args": args}), ("after", {"output": "ok"}))
+    ]
+    _before, other, _again, named = play(planted, *steps)["heard"]
+    assert other["output"]["output"] == "ok"
+    assert named["output"]["output"].startswith("ok\n\n[memory ")
+    assert "pay/a.py is governed by:" in named["output"]["output"]
+
+
+def test_a_command_that_has_failed_before_is_held_once(planted: Sandbox) -> None:
+    """Its result is the failure; the same command runs when it comes again."""
+    planted.memory(
+        "epi-a",
+        "The tunnel is closed.\n\n## Command\n\nmake pay\n",
+        title="The tunnel is closed",
+        type="episodic",
+        category="error",
+    )
+    planted.commit()
+    output = {"args": {"command": "make -s pay"}}
+    calls = [
+        [1, "tool.execute.before", {"tool": tool, "sessionID": "s-1", "callID": id_}, output]
+        for tool, id_ in (("edit", "c-1"), ("bash", "c-2"), ("bash", "c-3"))
+    ]
+    errors = [step["error"] for step in play(planted, *calls)["heard"]]
+    assert errors[0] == errors[2] == ""
+    assert "Not run yet" in errors[1]
+    assert "The tunnel is closed" in errors[1]
 
 
 @pytest.mark.parametrize(
@@ -280,9 +325,11 @@ def test_nonsense_is_survived(planted: Sandbox) -> None:
         [1, "event", {"event": None}, None],
         [1, "event", {"event": {"type": "session.idle", "properties": {}}}, None],
         [1, "experimental.chat.messages.transform", {}, {"messages": [None, {"parts": 7}]}],
+        [1, "tool.execute.before", {"tool": "bash"}, None],
         [1, "tool.execute.after", {"tool": "edit"}, None],
         [1, "command.execute.before", {}, {"parts": None}],
         message("where?"),
         program="/nowhere/memtool",
     )
     assert attached(played["heard"][-1]) == []
+    assert [step["error"] for step in played["heard"]] == [""] * len(played["heard"])

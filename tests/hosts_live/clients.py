@@ -23,6 +23,7 @@ from hosts_live.model_server import Call
 CLIENTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtool-live-clients"
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
+    "cline": "cline",
     "codex": "@openai/codex",
     "copilot": "@github/copilot",
     "gemini": "@google/gemini-cli",
@@ -83,7 +84,8 @@ class Client:
     """One client: its arguments, settings and tools.
 
     `env` and `settings` take the address of the model; settings are files below the home directory
-    or, where they begin with `./`, the repository.
+    or, where they begin with `./`, the repository. `has_end`: it reports the end of a session also
+    without a terminal.
     """
 
     name: str
@@ -94,6 +96,7 @@ class Client:
     shell: Callable[[str], Call]
     search: str
     trust: Mapping[str, str] = field(default_factory=dict)
+    has_end: bool = True
     settings: Callable[[str, Path], Mapping[str, str]] = field(default=lambda _url, _path: {})
 
     def __str__(self) -> str:
@@ -217,6 +220,19 @@ def _opencode_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
     return Call("read", {"filePath": str(path)}), Call("edit", edit)
 
 
+def _cline_settings(url: str, _path: Path) -> dict[str, str]:
+    name = "openai-compatible"
+    model = {"provider": name, "apiKey": "made-up", "model": "made-up", "baseUrl": f"{url}/v1"}
+    providers = {name: {"settings": model, "updatedAt": "2026-11-27T20:03:40.714Z"}}
+    settings = {"version": 1, "lastUsedProvider": name, "modes": {}, "providers": providers}
+    return {".cline/data/settings/providers.json": json.dumps(settings)}
+
+
+def _cline_edit(path: Path, old: str, new: str) -> tuple[Call, ...]:
+    edit = {"path": str(path), "old_text": old, "new_text": new}
+    return Call("read_files", {"files": [{"path": str(path)}]}), Call("editor", edit)
+
+
 def _copilot_env(url: str) -> dict[str, str]:
     return {
         "COPILOT_AUTO_UPDATE": "false",
@@ -299,6 +315,16 @@ OPENCODE = Client(
     search="memtool_search",
     settings=_opencode_settings,
 )
+CLINE = Client(
+    "cline",
+    run=("--auto-approve", "true", "-P", "openai-compatible", "-m", "made-up"),
+    resume=(),
+    env=lambda _url: {},
+    edit=_cline_edit,
+    shell=lambda command: Call("run_commands", {"commands": [command]}),
+    search="",
+    settings=_cline_settings,
+)
 COPILOT = Client(
     "copilot",
     run=("--allow-all-tools", "-p"),
@@ -318,5 +344,8 @@ QWEN = Client(
     shell=lambda command: Call("run_shell_command", {"command": command, "is_background": False}),
     search="mcp__memtool__search",
     settings=_qwen_settings,
+    has_end=False,
 )
-ALL = (CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN)
+FULL = (CLAUDE, CODEX, COPILOT, GEMINI, OPENCODE, QWEN)
+"""Clients whose hooks answer a prompt; Cline's answer a tool only."""
+ALL = tuple(sorted((*FULL, CLINE), key=str))

@@ -9,13 +9,17 @@ DOCS = Path(__file__).parents[2] / "docs" / "agents.md"
 SCENARIOS = (
     "primer and block once",
     "warning at an edit once",
+    "warning at a shell command once",
+    "failure before the command runs",
+    "block of AGENTS.md",
     "each once with hooks of user and project",
     "works in a subdirectory",
     "nothing again on resume",
     "primer after a compaction",
     "short primer for subagents",
+    "block for the task of a subagent",
     "rule and fix are findings",
-    "secrets kept nowhere",
+    "secrets untouched nowhere",
     "slash commands",
     "MCP",
     "works without memtool",
@@ -38,11 +42,23 @@ def table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> s
 
 
 def write_table(passed: Collection[tuple[str, str]], versions: Mapping[str, str]) -> None:
-    """Write the table into the documentation."""
+    """Write the table into the documentation; a client that did not run keeps its column."""
     text = DOCS.read_text()
     head, _begin, after = text.partition(BEGIN)
-    _old, _end, tail = after.partition(END)
-    DOCS.write_text(f"{head}{BEGIN}\n{table(passed, versions)}\n{END}{tail}")
+    old, _end, tail = after.partition(END)
+    names, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in old.strip().split("\n")
+    ]
+    before = {
+        (row[0], name.split()[0])
+        for row in rows
+        for name, cell in zip(names[1:], row[1:], strict=True)
+        if cell == YES
+    }
+    ran = {name for _scenario, name in passed}
+    untouched = {pair for pair in before if pair[1] not in ran}
+    versions = {**versions, **{n: v for n, v in versions_in_docs().items() if n not in ran}}
+    DOCS.write_text(f"{head}{BEGIN}\n{table({*passed, *untouched}, versions)}\n{END}{tail}")
 
 
 def versions_in_docs() -> dict[str, str]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from conftest import Sandbox
 from hosts_live import clients
-from hosts_live.clients import CLAUDE, GEMINI, OPENCODE, Client
+from hosts_live.clients import CLAUDE, CLINE, GEMINI, OPENCODE, Client
 from hosts_live.model_server import Call, ModelServer, Request
 from hosts_live.proven import SCENARIOS, write_table
 
@@ -41,7 +41,7 @@ MAX_PRIMER_CHARS, MAX_BLOCK_CHARS = 2_500, 1_500
 """Characters of the primer of three memories, and of a block of one or two."""
 
 Proven = Callable[[Client, str], None]
-every = pytest.mark.parametrize("client", clients.ALL, ids=str)
+every = pytest.mark.parametrize("client", clients.FULL, ids=str)
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +84,7 @@ def bare(tmp_path: Path) -> Sandbox:
             ]
         ),
         **{f"GIT_{role}_{k}": v for role in ("AUTHOR", "COMMITTER") for k, v in who.items()},
+        **{k: v for k, v in os.environ.items() if k == "PYTHONPATH"},  # memtool of a worktree
     }
     made = Sandbox(path, env)
     made.git("init", "--quiet", "--initial-branch=main")
@@ -146,13 +147,17 @@ def ask(team: Sandbox, client: Client, model: ModelServer, *prompt: str, **env: 
     return model.turns[-1]
 
 
-def ended_sessions(team: Sandbox) -> str:
+def ended_sessions(team: Sandbox, client: Client) -> str:
     """Wait for a session to end, and list it: hooks capture in the background."""
     listed = ""
     for _try in range(CAPTURE_S * 10):
         listed = team.process("session", "list", "--status", "ended").stdout
         if listed:
             break
+        if not client.has_end:
+            time.sleep(2)  # until the capture is done
+            for session in json.loads(run(team, "session", "list", "--json"))["sessions"]:
+                run(team, "session", "end", session["id"])
         time.sleep(0.1)
     return listed
 
@@ -223,7 +228,7 @@ def test_two_installations_and_a_neighbour_are_as_one(
     The second session starts in a package, where some clients read the user's settings only.
     """
     team = planted(bare, client, model)
-    for other in clients.ALL:
+    for other in clients.FULL:
         run(team, "install", other.name, "--yes")
     run(team, "install", client.name, "--user", "--yes")
     charge = team.path / CHARGE
@@ -241,7 +246,7 @@ def test_two_installations_and_a_neighbour_are_as_one(
             if place is package
             else "each once with hooks of user and project",
         )
-    ended_sessions(team)
+    ended_sessions(team, client)
     listed = json.loads(run(team, "session", "list", "--json"))["sessions"]
     assert len(listed) == 2
     for session in listed:
@@ -263,7 +268,7 @@ def test_what_was_typed_and_what_failed_is_kept(
         "It passes.",
     )
     ask(team, client, model, f"{RULE} The database is {SECRET}.")
-    listed = ended_sessions(team)
+    listed = ended_sessions(team, client)
     assert "From now on never call" in listed
     output = run(team, "promote", "--list", "--json")
     assert "payment provider" in output
@@ -294,7 +299,7 @@ def test_the_worktree_is_looked_at_when_a_command_fails(
         "It passes.",
     )
     ask(team, client, model, "please go on")
-    ended_sessions(team)
+    ended_sessions(team, client)
     assert run(team, "promote", "--preset", "aggressive")
     (path,) = team.path.glob(".memory/episodic/*/*.md")
     lines = path.read_text().splitlines()
@@ -302,7 +307,39 @@ def test_the_worktree_is_looked_at_when_a_command_fails(
     assert {"cwd: .", "exit: 3", f"commit: {failed}", "diff: clean"} <= set(lines)
 
 
-@every
+READERS = (clients.CLINE, clients.CODEX, clients.COPILOT, OPENCODE, clients.QWEN)
+"""Clients that read AGENTS.md by themselves."""
+
+
+@pytest.mark.parametrize("client", READERS, ids=str)
+def test_the_block_of_agents_md_reaches_the_model(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """Without any hook: this is what every other agent gets that reads the file."""
+    client.configure(bare, model.url)
+    run(bare, "install", "agents-md")
+    ask(bare, client, model, QUESTION)
+    assert model.turns[0].text.count(PINNED) == 1
+    proven(client, "block of AGENTS.md")
+
+
+def test_cline_is_warned_at_an_edit(bare: Sandbox, model: ModelServer, proven: Proven) -> None:
+    """Its hooks answer a tool only."""
+    team = planted(bare, CLINE, model)
+    charge = team.path / CHARGE
+    model.play(
+        *CLINE.edit(charge, "    return 1", "    return 2"),
+        *CLINE.edit(charge, "    return 2", "    return 3"),
+        "The charge is three.",
+    )
+    last = ask(team, CLINE, model, QUESTION)
+    assert charge.read_text().endswith("return 3\n")
+    assert f"| {WARNING}" not in model.turns[0].text
+    assert last.text.count(f"| {WARNING}") == 1
+    proven(CLINE, "warning at an edit once")
+
+
+@pytest.mark.parametrize("client", clients.ALL, ids=str)
 def test_without_memtool_the_agent_works(
     client: Client, bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:
@@ -352,7 +389,7 @@ def test_slash_commands_work_and_what_follows_is_evidence(
             words = ("--command", name, RULE) if client is OPENCODE else (f"{name} {RULE}",)
             ask(team, client, model, *words)
             assert text in model.turns[0].text
-    ended_sessions(team)
+    ended_sessions(team, client)
     sessions = run(team, "session", "list", "--json")
     assert "From now on never call" in sessions
     stored = [
@@ -390,6 +427,65 @@ def test_a_subagent_gets_the_short_primer(
     proven(CLAUDE, "short primer for subagents")
 
 
+@every
+def test_an_edit_by_shell_is_warned_once(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """Also if the command line does not name the file; what only looks elsewhere is silent."""
+    bare.write("run.py", f"open({CHARGE!r}, 'a').write('# run\\n')\n")
+    team = planted(bare, client, model)
+    model.play(
+        client.shell("ls app; cat app/other.py"),
+        client.shell("python3 run.py"),
+        client.shell(f"cd app/billing && sed -i 's/return 1/return 2/' charge.py && cat {CHARGE}"),
+        "Done.",
+    )
+    last = ask(team, client, model, "please go on")
+    assert "return 2" in (team.path / CHARGE).read_text()
+    before, after = model.turns[1].text, model.turns[2].text
+    assert (before.count(f"| {WARNING}"), after.count(f"| {WARNING}")) == (0, 1)
+    assert f"This command changed {CHARGE}." in after
+    assert last.text.count(f"| {WARNING}") == 1
+    proven(client, "warning at a shell command once")
+
+
+@every
+def test_a_failure_comes_before_the_command_runs(
+    client: Client, bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """It is held once, whatever its spelling; then it runs."""
+    bare.write("check.sh", "echo ran >> ran.txt\n")
+    trap = "The check needs the tunnel to staging"
+    sections = ("--section", "Command=sh check.sh", "--section", "Fix=Open the tunnel first.")
+    run(bare, "new", "episodic", trap, "--category", "error", *sections, "--commit")
+    team = planted(bare, client, model)
+    command = f"cd {team.path} && FAST=1 bash ./check.sh --quiet"
+    # The same call again would have the same id, which some clients take for a mistake.
+    lines = (command, f"{command} --again", f"{command} --and-again")
+    model.play(*map(client.shell, lines), "Done.")
+    last = ask(team, client, model, "please go on")
+    assert trap in model.turns[1].text
+    assert (team.path / "ran.txt").read_text() == "ran\n" * 2
+    assert last.text.count(f"| {trap}") == 1
+    proven(client, "failure before the command runs")
+
+
+def test_the_task_of_a_subagent_gets_its_own_block(
+    bare: Sandbox, model: ModelServer, proven: Proven
+) -> None:
+    """It arrives in the subagent's first request, behind its task, and nowhere else."""
+    team = planted(bare, CLAUDE, model)
+    task = {"description": "look", "prompt": OTHER_QUESTION, "subagent_type": "general-purpose"}
+    model.play(Call("Agent", task), "Seen.", "Done.")
+    ask(team, CLAUDE, model, "please go on")
+    (own,) = [turn for turn in model.turns if "please go on" not in turn.text]
+    assert (own.text.count(OTHER), own.text.count(PINNED)) == (1, 1)
+    assert own.text.index(OTHER_QUESTION) < own.text.index(OTHER)
+    assert DECISION not in own.text
+    assert all(OTHER not in turn.text for turn in model.turns if turn is not own)
+    proven(CLAUDE, "block for the task of a subagent")
+
+
 def test_memtool_asks_in_the_session_and_gets_no_reply_there(
     bare: Sandbox, model: ModelServer, proven: Proven
 ) -> None:
@@ -397,7 +493,7 @@ def test_memtool_asks_in_the_session_and_gets_no_reply_there(
     team = planted(bare, CLAUDE, model)
     fact = "Turns out the webhook signature is computed over the raw body, not the JSON."
     injected = memory_of(ask(team, CLAUDE, model, fact))
-    assert ended_sessions(team)
+    assert ended_sessions(team, CLAUDE)
     (session,) = json.loads(run(team, "session", "list", "--json"))["sessions"]
     team.env.update(CLAUDE.env(model.url), MEMTOOL_GLOBAL=str(team.path.parent / "global"))
     words = f"{clients.programs() / 'claude'},--resume,{{session}},-p,--tools="

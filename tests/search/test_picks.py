@@ -13,7 +13,7 @@ from memtool.index import index
 from memtool.memory.memory import FieldValue
 from memtool.search import picks
 from memtool.search.features import list_governed_paths
-from memtool.search.picks import is_ruling
+from memtool.search.picks import is_governing, is_ruling
 from memtool.store.files import matches_or_contains
 from memtool.store.tree import Record, Tree, newest_first_key
 
@@ -148,3 +148,21 @@ def test_decisions_and_warnings_rule_where_somebody_vouches(
 ) -> None:
     """Facts and candidates are worth knowing, but no change has to answer to them."""
     assert is_ruling(record(**fields)) == rulings
+
+
+@pytest.mark.parametrize(
+    ("fields", "governs"),
+    [
+        ({}, 1),
+        ({"category": "pattern", "files": ("src/",)}, 1),
+        ({"category": "pattern", "files": ("src/",), "status": "candidate"}, 0),
+        ({"category": "pattern", "source": ("file:src/a.py",)}, 0),
+        ({"category": "discovery", "files": ("src/",)}, 0),
+    ],
+)
+def test_a_convention_governs_the_files_that_it_lists(
+    fields: dict[str, FieldValue], governs: int
+) -> None:
+    """A source is where it was seen; a file that is listed is what it is for."""
+    kind = {"type": "semantic"} if fields else {}
+    assert is_governing(record(**kind, **fields)) == governs
