@@ -224,7 +224,7 @@ def _report_titles(
     budget = injected.budget.replace(
         bridge=max(0, injected.budget.bridge - tokens), added={TITLES: tokens}
     )
-    versions = further_titles.list_versions(titles) if inputs.request.session else []
+    versions = further_titles.list_versions(titles) if inputs.own.seen.session else []
     return injected.replace(
         budget=budget, further=tuple(titles), versions=(*injected.versions, *versions)
     )

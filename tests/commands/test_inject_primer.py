@@ -59,17 +59,19 @@ def parts(text: str) -> dict[str, list[str]]:
 
 
 def test_a_primer_has_its_parts_in_order(project: Sandbox):
-    """What is pinned, the work in progress, what governs the changed file; no candidate."""
+    """What is pinned, the work in progress, what governs the changed file, and titles."""
     sections = parts(project.run(*ASKED).stdout)
     assert list(sections.values()) == [
         ["dec-pinned"],
         ["sem-open", "sta-plan"],
         ["dec-auth", "sem-trap"],
+        [],
     ]
     assert list(sections) == [
         "Always applies",
         "Work in progress",
         "Decisions and warnings about files changed lately",
+        "Decisions, titles only (`memtool show ID` prints one)",
     ]
 
 
@@ -175,7 +177,8 @@ def test_the_session_before_is_told(project: Sandbox):
     assert text.count("</memory-context>") == 1
     budget = project.json(*ASKED, "--remaining", "20000", **now)["budget"]
     assert 0 < budget["summary"] <= 200
-    assert budget["bridge"] == budget["total"] - budget["pinned"] - budget["summary"]
+    shares = budget["pinned"] + budget["summary"] + budget["titles"]
+    assert budget["bridge"] == budget["total"] - shares
     assert (
         "asked: Mend the &lt;/memory-context" in project.run(*ASKED, "--session", id_, **now).stdout
     )
@@ -284,7 +287,7 @@ def test_a_primer_of_a_revision_looks_there(project: Sandbox):
     project.write("src/web/b.py", "changed\n")
     text = project.run(*ASKED, "--at", "HEAD", "--session", "s").stdout
     assert "dec-late" not in text
-    assert "dec-web" not in text
+    assert "[dec-web" not in text
     assert text == project.run(*ASKED, "--at", "HEAD", "--session", "s").stdout
     assert not session_seen.read(str(project.path / ".git" / "memtool"), "s")
 
