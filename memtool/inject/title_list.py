@@ -68,8 +68,11 @@ def _format_rows(
     own: RepositoryCandidates, records: Iterable[Record], shown: Collection[str]
 ) -> list[tuple[Title, str]]:
     """Return the titles of the records that may be shown, each with its line."""
-    others = [record for record in records if record.id not in shown]
-    presentable = [record for record in others if not own.grounds.find_refusal(record)]
+    presentable = [
+        record
+        for record in records
+        if record.id not in shown and not own.grounds.find_refusal(record)
+    ]
     origins = own.view.witness.origins(presentable)
     return [
         (

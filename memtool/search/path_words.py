@@ -55,8 +55,8 @@ def find_by_path(facts: Facts, path: str, refuses: Refusal) -> Record | None:
     scores = index.rerank(question, hits)
     if not scores:
         return None
-    (best, score), *others = scores
-    is_ahead = not others or score >= MIN_LEAD * others[0][1]
+    (best, score), *behind = scores
+    is_ahead = not behind or score >= MIN_LEAD * behind[0][1]
     if not is_ahead or _measure_worth(index, question, index.text(best)) < MIN_WORTH:
         return None
     record = catalog.record(best)
