@@ -201,11 +201,13 @@ def read(data: bytes) -> HookEvent:
 
 def _find_client(event: Mapping[str, Any]) -> str:
     """Return the host that an event shows by itself, "" if it may be any."""
+    for key, host in _OWN_KEYS:
+        if key in event:
+            return host
     # Copilot also runs the hooks of Claude Code, in Claude's words. Unlike Claude it sends a time,
     # and unlike the others that do, no transcript.
-    if "timestamp" in event and "session_id" in event and "transcript_path" not in event:
-        return "copilot"
-    return next((host for key, host in _OWN_KEYS if key in event), "")
+    is_copilot = "timestamp" in event and "transcript_path" not in event
+    return "copilot" if is_copilot and event.get("session_id") else ""
 
 
 def _find_action(tool: str) -> str:

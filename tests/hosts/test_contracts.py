@@ -209,10 +209,8 @@ def test_copilot_is_known_in_the_words_of_claude() -> None:
         "tool_input": {"path": "/code/a.py"},
     }
     assert read(json.dumps(event).encode()).client == "copilot"
-    for host in ("claude", "codex", "gemini", "qwen"):
-        for row in CONTRACTS:
-            if row.host == host:
-                assert read(sample(row)).client == ""
+    for row in CONTRACTS:
+        assert read(sample(row)).client in ("", row.host)
 
 
 def test_a_command_may_be_a_list_of_words() -> None:
