@@ -118,16 +118,18 @@ def find_commit(mirror: Path, tag: str) -> str:
 
 
 def test_events_name_records_and_change_code(mirror: Path, table: Path) -> None:
-    """Other commits are neutral only if they touch nothing that is tied to a record."""
+    """Other commits are neutral, whatever they touch, unless they are about documentation."""
     done = call("events", "--mirror", mirror, "--repos", table, "--titles")
     assert done.returncode == 0, done.stderr
-    event, neutral = (find_commit(mirror, tag) for tag in ("event", "neutral"))
-    rows = [row.split("\t") for row in done.stdout.splitlines()]
-    assert rows == [
-        ["repository", "commit", "parent", "ids"],
-        [NAME, event, find_commit(mirror, "first"), "2"],
-        [NAME, neutral, find_commit(mirror, "an-edited-path"), ""],
-    ]
+    event = find_commit(mirror, "event")
+    head, *rows = [row.split("\t") for row in done.stdout.splitlines()]
+    assert head == ["repository", "commit", "parent", "ids"]
+    assert rows[0] == [NAME, event, find_commit(mirror, "first"), "2"]
+    parents = {"an-edited-path": "not-yet-there", "neutral": "an-edited-path", "touched": "neutral"}
+    assert sorted(rows[1:]) == sorted(
+        [NAME, find_commit(mirror, tag), find_commit(mirror, parent), ""]
+        for tag, parent in parents.items()
+    )
     assert f"  {event[:10]} 2 Keep sessions in Redis, as says\n" in done.stderr
     assert "skipped: acme/absent is not in" in done.stderr
 
@@ -164,7 +166,7 @@ def finished(mirror: Path, table: Path, tmp_path: Path) -> tuple[Path, str]:
 def test_the_hooks_show_the_decision_before_the_edit(finished: tuple[Path, str]) -> None:
     """A run that goes on repeats no event and keeps no half of a line."""
     path, warnings = finished
-    event, neutral = map(json.loads, path.read_text().splitlines())
+    event, *neutral = map(json.loads, path.read_text().splitlines())
     decision = "adr-0002-keep-sessions-in-redis"
     assert event["governing"] == [decision]
     assert (event["memories"], event["missing"]) == (3, 0)
@@ -173,11 +175,13 @@ def test_the_hooks_show_the_decision_before_the_edit(finished: tuple[Path, str])
         assert decision in answer["parts"]["alone"]["ids"]
         assert answer["ranked"][0] == decision
         assert answer["parts"]["primer"]["tokens"] > 0
-    assert (neutral["governing"], neutral["missing"]) == ([], 0)
+        assert answer["parts"]["primer"]["ids"] == []
+        assert len(answer["parts"]["list"]["ids"]) == event["memories"]
+    assert [(row["governing"], row["missing"]) for row in neutral] == [([], 0)] * 3
     assert "skipped: acme/absent is not in" in warnings
     done = call("score", path, "--against", path, "--misses")
     assert done.returncode == 0, done.stderr
-    assert "1 events of 1 repositories, 1 neutral commits" in done.stdout
+    assert "1 events of 1 repositories, 3 neutral commits" in done.stdout
     assert "| title | block alone | 1.000 | 1.00 to 1.00 | 1.00 |" in done.stdout
 
 
@@ -205,6 +209,7 @@ def test_arms_are_scored_by_what_they_show(modules: dict[str, ModuleType]) -> No
     hits = {arm: score.is_hit(row, "title", arm) for arm in score.ARMS}
     assert hits == {
         score.SESSION: False,
+        score.UNLISTED: False,
         score.BLOCK_ALONE: False,
         score.BELOW: True,
         score.FIVE: False,
@@ -283,3 +288,18 @@ def test_the_pins_are_of_the_table(modules: dict[str, ModuleType]) -> None:
     assert {pin.repository for pin in pins} == set(sources)
     assert {sources[pin.repository].group for pin in pins if pin.numbers} == {"tuning", "judged"}
     assert len({(pin.repository, pin.commit) for pin in pins}) == len(pins)
+
+
+def test_the_list_of_titles_is_counted_by_itself(modules: dict[str, ModuleType]) -> None:
+    """With it a session shows every decision; the other figures are those without it."""
+    score = modules["score"]
+    row = make_row(modules, "1", "r", ids={"list": ["a", "c"]})
+    assert score.is_hit(row, "title", score.SESSION)
+    assert not score.is_hit(row, "title", score.UNLISTED)
+    tokens = [score.show(row, "title", arm).tokens for arm in (score.SESSION, score.UNLISTED)]
+    assert tokens == [40, 30]
+    assert score.find_part(row, "title") == "list"
+    assert not score.is_warned(row, "title")
+    assert score.is_warned(make_row(modules, "2", "r", ids={"edit": ["c"]}), "title")
+    table = score.format_sizes([row])
+    assert "| 1 to 19 | 1 | 1.00 | 1.00 | 1.00 | 40 | 40 | 100 |" in table

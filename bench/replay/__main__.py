@@ -154,7 +154,7 @@ def print_scores(args: argparse.Namespace) -> None:
         if args.against:
             compared = score.format_comparison(chosen, read_rows(args.against))
             print(f"against {args.against.name}\n\n{compared}\n")
-    print(score.format_repositories(rows))
+    print(f"{score.format_sizes(rows)}\n\n{score.format_repositories(rows)}")
     if args.misses:
         print("\n" + "\n".join(score.format_misses(rows, prompt) for prompt in PROMPTS))
 

@@ -1,8 +1,8 @@
 """Which commits are events, and what an agent would be asked: rules without a model.
 
 An event is a commit without merges that names one to three records which exist at its parent, and
-changes 1 to 40 files of code. A neutral commit names none, and touches no file that a commit which
-names a record ever touched. Commits with a cosmetic title, and repeats of a title, are left out.
+changes 1 to 40 files of code. A neutral commit names none, whatever it touches. Commits with a
+cosmetic title, and repeats of a title, are left out.
 """
 
 from __future__ import annotations
@@ -179,7 +179,6 @@ def find_events(source: Source, history: History, records: History) -> list[Pin]
     naming = Naming(source)
     commits = [commit for commit in history.read_commits("HEAD") if len(commit.parents) == 1]
     named = {commit.oid: numbers for commit in commits if (numbers := naming.find_named(commit))}
-    touched = {path for commit in commits if commit.oid in named for path in commit.paths}
     pins: dict[bool, list[Pin]] = {True: [], False: []}
     titles: set[str] = set()
     counts: Counter[int] = Counter()
@@ -191,8 +190,6 @@ def find_events(source: Source, history: History, records: History) -> list[Pin]
             continue
         title = naming.title(commit.message)
         if is_cosmetic(title) or title in titles:
-            continue
-        if not is_event and touched.intersection(commit.paths):
             continue
         if not 1 <= len(naming.code_files(commit)) <= MAX_CODE_FILES:
             continue

@@ -28,6 +28,7 @@ from history import Commit, History, Source
 from memtool.cli import hooks, main
 from memtool.hosts import contracts
 from memtool.index import index
+from memtool.inject import title_list
 from memtool.inject.budget import estimate_tokens
 from memtool.search import prose
 from memtool.search.scope import build_scope
@@ -36,7 +37,8 @@ from memtool.store.context import Context
 from memtool.store.state import close_shared
 
 TITLE, WHOLE = PROMPTS = ("title", "whole")
-PRIMER, BLOCK, EDITS = PARTS = ("primer", "prompt", "edit")
+PRIMER, LIST, BLOCK, EDITS = PARTS = ("primer", "list", "prompt", "edit")
+"""The list of all titles is part of the text at the start, and counted by itself."""
 ALONE = "alone"
 """The block for a prompt in no session, so without a primer before it."""
 MAX_EDITS = 6
@@ -340,7 +342,9 @@ def replay(pin: Pin, source: Source, history: History, records: History, clone: 
         if name == WHOLE and text == texts[TITLE]:
             answers[WHOLE] = answers[TITLE]
             continue
-        shown = {PRIMER: [primer], BLOCK: [clone.hook("user-prompt-submit", SESSION, prompt=text)]}
+        before, titles = _split_list(primer)
+        shown = {PRIMER: [before], LIST: [titles]}
+        shown[BLOCK] = [clone.hook("user-prompt-submit", SESSION, prompt=text)]
         shown[EDITS] = [_edit(clone, history, pin.commit, path) for path in edited]
         clone.restore()
         shown[ALONE] = [clone.hook("user-prompt-submit", "", prompt=text)]
@@ -373,6 +377,13 @@ def _edit(clone: Clone, history: History, commit: str, path: str) -> str:
         return ""
     tool = {"tool_name": "Edit", "tool_input": {"file_path": str(place)}}
     return clone.hook("post-tool-use", SESSION, **tool)
+
+
+def _split_list(primer: str) -> tuple[str, str]:
+    """Return the text at the start without its list of all titles, and the list."""
+    before, head, after = primer.partition(f'<section title="{title_list.ALL}">')
+    listed, end, below = after.partition("</section>\n")
+    return before + below, head + listed + end
 
 
 def _measure(texts: Iterable[str], store: Store) -> Text:

@@ -11,25 +11,29 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from replay import ALONE, BLOCK, EDITS, PARTS, PRIMER, PROMPTS, Row
+from replay import ALONE, BLOCK, EDITS, LIST, PARTS, PRIMER, PROMPTS, Answer, Row, Text
 
 DRAWS = 2_000
 SEED = 7
 INTERVAL = (0.025, 0.975)
-SESSION, BELOW, FIVE, TEN, INDEX = (
-    "session: primer, block, edits",
+SESSION, UNLISTED, BELOW, FIVE, TEN, INDEX = (
+    "session: primer, list, block, edits",
+    "session without the list",
     "session and 5 titles below",
     "5 best titles",
     "10 best titles",
     "index of titles",
 )
+MAX_SIZE = 10**6
+SIZES = ((1, 20), (20, 50), (50, MAX_SIZE))
+"""The sizes of stores, in memories, each from the first number on and below the second."""
 BLOCK_ALONE = "block alone"
 TEXTS = (SESSION, BLOCK_ALONE)
 """The arms that show more than titles."""
-ARMS = (SESSION, BLOCK_ALONE, BELOW, FIVE, TEN, INDEX)
+ARMS = (SESSION, UNLISTED, BLOCK_ALONE, BELOW, FIVE, TEN, INDEX)
 HEAD = (
-    "prompt", "arm", "recall", "95 % by repository", "macro", "primer/block/edit", "tokens",
-    "others", "no prose", "neutral: tokens", "records",
+    "prompt", "arm", "recall", "95 % by repository", "macro", "primer/list/block/edit", "tokens",
+    "others", "no prose", "neutral: tokens", "records", "warned",
 )  # fmt: skip
 
 
@@ -55,13 +59,23 @@ def show(row: Row, prompt: str, arm: str) -> Shown:
     if arm in (FIVE, TEN):
         titles = answer.ranked[: 5 if arm == FIVE else 10]
         return Shown(frozenset(titles), len(titles) * line)
-    texts = [answer.parts[part] for part in PARTS]
+    texts = [find_text(answer, part) for part in PARTS if (arm, part) != (UNLISTED, LIST)]
     ids = frozenset(id_ for text in texts for id_ in text.ids)
     tokens = sum(text.tokens for text in texts)
-    if arm == SESSION:
+    if arm in (SESSION, UNLISTED):
         return Shown(ids, tokens)
     titles = [id_ for id_ in answer.ranked if id_ not in ids][:5]
     return Shown(ids.union(titles), tokens + len(titles) * line)
+
+
+def find_text(answer: Answer, part: str) -> Text:
+    """Return the text of a part; a run of older code may lack it."""
+    return answer.parts.get(part) or Text()
+
+
+def is_warned(row: Row, prompt: str) -> bool:
+    """Return whether an edit brought a memory or a title."""
+    return bool(find_text(row.answers[prompt], EDITS).ids)
 
 
 def is_hit(row: Row, prompt: str, arm: str) -> bool:
@@ -78,14 +92,14 @@ def count_others(row: Row, prompt: str, arm: str) -> int:
 
 def find_part(row: Row, prompt: str) -> str:
     """Return the first part of a session that shows the right memory, empty if none does."""
-    parts = row.answers[prompt].parts
-    return next((part for part in PARTS if set(parts[part].ids) & set(row.governing)), "")
+    answer, governing = row.answers[prompt], set(row.governing)
+    return next((part for part in PARTS if governing & set(find_text(answer, part).ids)), "")
 
 
 def is_bare(row: Row, prompt: str, arm: str) -> bool:
     """Return whether no memory that an event names is shown with a sentence of its text."""
-    parts = row.answers[prompt].parts
-    texts = [parts[part] for part in (PARTS if arm == SESSION else (ALONE,))]
+    answer = row.answers[prompt]
+    texts = [find_text(answer, part) for part in (PARTS if arm == SESSION else (ALONE,))]
     readable = {id_ for text in texts for id_ in set(text.ids).difference(text.without_prose)}
     return readable.isdisjoint(row.governing)
 
@@ -127,9 +141,10 @@ def cells(rows: Sequence[Row], prompt: str, arm: str) -> tuple[str, ...]:
     hits = by_repository(events, lambda row: is_hit(row, prompt, arm))
     low, high = bootstrap(hits)
     shown = [row for row in events if arm in TEXTS and is_hit(row, prompt, arm)]
+    not_titles = arm in (SESSION, UNLISTED)
     parts = "" if arm != SESSION else "/".join(
         f"{mean(find_part(row, prompt) == part for row in events):.2f}"
-        for part in (PRIMER, BLOCK, EDITS)
+        for part in (PRIMER, LIST, BLOCK, EDITS)
     )  # fmt: skip
     return (
         "any" if arm == INDEX else prompt,
@@ -143,6 +158,7 @@ def cells(rows: Sequence[Row], prompt: str, arm: str) -> tuple[str, ...]:
         f"{mean(is_bare(row, prompt, arm) for row in shown):.2f}" if shown else "",
         f"{mean(show(row, prompt, arm).tokens for row in neutral):,.0f}" if neutral else "",
         f"{mean(count_others(row, prompt, arm) for row in neutral):.1f}" if neutral else "",
+        f"{mean(is_warned(row, prompt) for row in neutral):.0%}" if neutral and not_titles else "",
     )
 
 
@@ -167,6 +183,27 @@ def format_scores(rows: Sequence[Row]) -> str:
         f"commits; {refused} events name a record that the import refused"
     )
     return f"{title}\n\n{format_table([HEAD, *table])}"
+
+
+def format_sizes(rows: Sequence[Row]) -> str:
+    """Return a table by the size of the store, next to the cost of the index of titles."""
+    head = ("memories", "events", *(f"recall, {prompt}" for prompt in PROMPTS), "index",
+            *(f"tokens, {prompt}" for prompt in PROMPTS), "index")  # fmt: skip
+    table = []
+    for low, high in SIZES:
+        events = [row for row in rows if low <= row.memories < high and not is_neutral(row)]
+        if events:
+            table.append((
+                f"{low} to {high - 1}" if high < MAX_SIZE else f"{low} or more",
+                f"{len(events)}",
+                *(f"{mean(is_hit(row, prompt, SESSION) for row in events):.2f}"
+                  for prompt in PROMPTS),
+                f"{mean(is_hit(row, PROMPTS[0], INDEX) for row in events):.2f}",
+                *(f"{mean(show(row, prompt, SESSION).tokens for row in events):,.0f}"
+                  for prompt in PROMPTS),
+                f"{mean(row.index_tokens for row in events):,.0f}",
+            ))  # fmt: skip
+    return format_table([head, *table])
 
 
 def format_repositories(rows: Sequence[Row]) -> str:

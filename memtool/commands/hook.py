@@ -110,7 +110,8 @@ def answer_event(
     injected = derived.retry_if_damaged(context, ask) if reply else None
     message = _format_message(context) if is_first else ""
     if context.caller.is_unfinished:
-        finish_in_background(context, hook_event.files)
+        is_start = contract.meaning == agents.START
+        finish_in_background(context, hook_event.files, is_start=is_start)
     if injected is None:
         silence = contract.format_output("", message)
         return HookResult(silence, contract.meaning, session, dry_run=is_dry)
@@ -276,16 +277,20 @@ def log_call(
         contracts.log_outcome(cache_dir, moment, " ".join(args[:3]), mark + outcome)
 
 
-def finish_in_background(context: Context, files: Sequence[str] = ()) -> None:
+def finish_in_background(
+    context: Context, files: Sequence[str] = (), *, is_start: bool = False
+) -> None:
     """Let a background process derive what was missing, so that the next call is fast.
 
-    This is the index, and if `files` were edited also the history that ties records to them.
+    This is the index, and if `files` were edited, or a session starts, also the history that names
+    records.
     """
     from memtool.sessions import background  # not needed by a hook that is in time
 
     repository = context.repository
     place = repository.top or repository.git_dir
-    verb = background.inject_files(files) if files else background.SEARCH
+    usual = background.PRIMER if is_start else background.SEARCH
+    verb = background.inject_files(files) if files else usual
     background.warm(repository.cache_dir, place, context.caller.env, time.time(), verb)
 
 
@@ -344,6 +349,7 @@ def _build_primer(context: Context, event: HookCall, *, is_brief: bool) -> Injec
         plan(context.project.strict_settings, _compute_budget(context, event), None),
         None if is_brief else lifecycle.find_recap(context, event.hook_event.session),
         is_brief=is_brief,
+        is_hurried=True,
     )
     if not session or unindexed.is_partial(context):  # a later prompt brings what is missing
         return primed

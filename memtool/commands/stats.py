@@ -4,18 +4,28 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from memtool.commands import _filters
 from memtool.commands._layout import Layout
 from memtool.commands._render import format_size
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.memory import timestamps
+from memtool.memory import timestamps, visibility
+from memtool.search import picks
 from memtool.sessions import retention, store
 from memtool.store import ledger, usage_log
 from memtool.store.context import Context
-from memtool.store.ledger import Act, CacheUse, Health, Latency, Ledger, LockWaits, UsageCount
+from memtool.store.ledger import (
+    Act,
+    CacheUse,
+    Health,
+    Latency,
+    Ledger,
+    LockWaits,
+    UsageCount,
+    WarningUse,
+)
 from memtool.store.tree import Tree
 from memtool.store.usage_log import INTERRUPTED
 from memtool.value import Value, format_count
@@ -84,6 +94,14 @@ class UseRow(Value):
     last: str
 
 
+class DecisionUse(Value):
+    """The decisions in use, and those that no answer has shown: how many, and the newest ids."""
+
+    total: int
+    never_shown: int
+    ids: tuple[str, ...]
+
+
 class LastInjection(Value):
     """The newest answer that gave an agent memories: its moment, and their ids in order."""
 
@@ -100,7 +118,7 @@ class Stats(Value):
     json_fields = (
         "memories types categories statuses superseded sizes sessions since answers latencies "
         "depths most_accessed most_injected health audit interrupted still_holds cache locks "
-        "writes last_injected traces"
+        "writes last_injected warnings decisions traces"
     )
 
     memories: int
@@ -134,6 +152,9 @@ class Stats(Value):
     writes: Latency | None
     """Latency of verbs that write memories, including their commits."""
     last_injected: LastInjection | None
+    warnings: WarningUse
+    """Answers about files that an agent edits, and how often it edited after one."""
+    decisions: DecisionUse
     has_all_rows: bool = False
     """Whether the text has every row."""
     traces: tuple[FailureTrace, ...] | None = None
@@ -154,6 +175,7 @@ def stats(
         latency   median and 95th percentile of the last 1,000 calls of each verb
         health    of the last 100 searches: degraded if the 95th percentile is over 300 ms
         accesses  how often search, show and inject showed a memory
+        warnings  at edits of files, and how often the session went on to edit
         traces    failed commands of sessions, how many runs a fix took, and how often it came back
 
     Example:
@@ -179,6 +201,7 @@ def stats(
         acts = usage.acts()
         caching, locks = usage.cache_use(), usage.lock_waits()
         writes, last_injected = usage.combined_latency(WRITING_VERBS), _find_last_injection(usage)
+        warnings, shown_ids = usage.warning_use(), usage.shown_ids()
     stored = _measure_stored(directory)  # before an index is built to count the memories
     tree = index.open(context, at, exact=True)
     trees = _open_shown_trees(context, tree)
@@ -204,6 +227,8 @@ def stats(
         locks=locks,
         writes=writes,
         last_injected=last_injected,
+        warnings=warnings,
+        decisions=_measure_decisions(context, tree, shown_ids, max_rows),
         has_all_rows=all,
         traces=_read_traces(context, tree)[: max_rows or None] if traces else None,
     )
@@ -237,14 +262,16 @@ def render(stats: Stats, layout: Layout) -> str:
     rows += _format_latencies(stats, layout)
     for name, used in (("shown", stats.most_accessed), ("injected", stats.most_injected)):
         rows += _format_use(f"Most often {name}", used, stats, layout)
+    rows += _format_reach(stats, layout)
     if stats.has_all_rows:
         rows += _format_costs(stats, layout)
     rows += _format_traces(stats.traces)
     return "\n".join(rows if stats.has_all_rows else [*rows, "More: memtool stats --all"])
 
 
-MAX_ROWS = {"latencies": 3, "memories": 5}
-"""Rows of the text without --all: the slowest verbs, and the memories that were shown most."""
+MAX_ROWS = {"latencies": 3, "memories": 5, "unseen": 3}
+"""Rows of the text without --all: the slowest verbs, the memories that were shown most, and the ids
+of decisions that were never shown."""
 
 
 def _format_latencies(stats: Stats, layout: Layout) -> list[str]:
@@ -278,6 +305,35 @@ def _format_use(
             for row in shown
         ]
         yield from layout.table(rows, drop=(3,), indent="  ")
+
+
+def _format_reach(stats: Stats, layout: Layout) -> Iterator[str]:
+    """Yield what warnings led to, and which decisions no answer has shown."""
+    given, followed = stats.warnings.given, stats.warnings.followed
+    if given:
+        yield f"{format_count(given, 'warning')} at edits; an edit followed {followed:,} of them"
+    use = stats.decisions
+    if stats.since and use.never_shown:
+        max_ids = len(use.ids) if stats.has_all_rows else MAX_ROWS["unseen"]
+        ids = ", ".join(map(layout.short, use.ids[:max_ids]))
+        count = format_count(use.total, "decision")
+        yield from layout.wrap(f"{use.never_shown:,} of {count} never shown, such as {ids}")
+
+
+def _measure_decisions(
+    context: Context, tree: Tree, shown_ids: Collection[str], max_rows: int
+) -> DecisionUse:
+    """Return how many of the current decisions no answer has shown."""
+    replaced = tree.lineage.superseded_by
+    current = [
+        record.id
+        for record in picks.pick(tree, ("type", "decision"))
+        if not visibility.find_objection(
+            record.memory, replaced.get(record.id, ()), (), context.clock.now, tree.categories
+        )
+    ]
+    unseen = [id_ for id_ in current if id_ not in shown_ids]
+    return DecisionUse(len(current), len(unseen), tuple(unseen[:max_rows]))
 
 
 def _find_last_injection(usage: Ledger) -> LastInjection | None:

@@ -603,7 +603,7 @@ def build_named_rows(number: int, record: Record) -> Iterator[Row]:
     for key in LISTED_KEYS:
         for item in dict.fromkeys(record.memory.items(key)):
             yield key, encode_cell(item), number
-    document = mentions.find_document(record.memory)
+    document = record.memory.document
     if document:
         yield DOCUMENT, encode_cell(document), number
         for path in mentions.find_mentions(record.memory):

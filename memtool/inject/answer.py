@@ -191,9 +191,10 @@ def build_block(
         has_preamble=has_content,
         reminder=_choose_reminder(request),
     )
-    versions = further_titles.list_versions(titles) if request.session else []
+    further = tuple(title for title, _line in titles)
+    versions = further_titles.list_versions(further) if request.session else []
     return injected.replace(
-        further=tuple(title for title, _line in titles),
+        further=further,
         versions=(*injected.versions, *versions),
     )
 

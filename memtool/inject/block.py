@@ -275,7 +275,7 @@ _AWAITED = {"decision": "a decision of the user", "implementation": "an implemen
 
 
 class Passage(Value):
-    """One memory as it is shown: its citation, its title, and its text or first paragraph.
+    """One memory as it is shown: its citation, its title, and its text or statement.
 
     `facts` are names and values in the order of the head, `marks` warnings of one line each.
     """
@@ -303,10 +303,10 @@ def describe_trust(origin: Origin, usual: str) -> tuple[str, ...]:
 def build_passage(
     memory: Memory, cite: str, remarks: Remarks = NO_REMARKS, *, is_whole: bool = True
 ) -> Passage:
-    """Return a memory as it is shown: whole, or its first paragraph."""
+    """Return a memory as it is shown: whole, or its statement."""
     # Nothing here depends on the current time, so that a block stays the same from day to day.
     text = memory.body.strip("\r\n") if is_whole else memory.statement
-    part = "" if is_whole else "first paragraph" if text else "title"
+    part = "" if is_whole else "excerpt" if text else "title"
     facts = (
         ("kind", _find_kind(memory)),
         ("date", _find_date(memory, is_disputed=bool(remarks.rivals))),

@@ -47,7 +47,7 @@ def find_ties(
         return []
     from memtool.search import suggested_files  # most repositories have imported nothing
 
-    history = _read_history(context, grounds, head, is_hurried=is_hurried)
+    history = read_history(context, grounds, head, is_hurried=is_hurried)
     facts = Facts(tree, grounds.now, dict, grounds.standing.lineage)
     named: list[Record] = []
     suggested: list[Record] = []
@@ -55,8 +55,8 @@ def find_ties(
     for path in paths:
         suggested += suggested_files.find_suggesting(tree, path)
         if history is not None:
-            named += _find_shown(history.find_named_by(path, facts), facts, grounds)
-            changed += _find_shown(history.find_records(path, facts), facts, grounds)
+            named += find_shown(history.find_named_by(path, facts), facts, grounds)
+            changed += find_shown(history.find_records(path, facts), facts, grounds)
     ties: dict[str, Candidate] = {}
     for records, tie in ((named, BY_CODE), (suggested, SUGGESTED), (changed, BY_COMMITS)):
         for record in sorted(records, key=lambda record: trust_order(record, grounds)):
@@ -66,26 +66,21 @@ def find_ties(
     return list(ties.values())
 
 
-def _read_history(
+def read_history(
     context: Context, grounds: Eligibility, head: str, *, is_hurried: bool
 ) -> HistoryTable | None:
     """Return the history of HEAD; None without a commit, and for a tree of the past."""
     if grounds.tree.location.kind != "worktree" or not head:
         return None
-    from memtool.search.history_files import HistoryTable
+    from memtool.search import history_files
 
-    history = HistoryTable(
-        context.repository,
-        context.directory,
-        grounds.tree.imported_ids,
-        is_cached=context.is_cached,
-    )
-    history.load(head, is_hurried=is_hurried)
+    ids = grounds.tree.imported_ids
+    history = history_files.read_table(context, ids, head, is_hurried=is_hurried)
     context.caller.is_unfinished |= history.is_missing
     return history
 
 
-def _find_shown(ids: Iterable[str], facts: Facts, grounds: Eligibility) -> Iterator[Record]:
+def find_shown(ids: Iterable[str], facts: Facts, grounds: Eligibility) -> Iterator[Record]:
     """Yield the memories of ids that may be shown, or else the heads that replace them."""
     for record in filter(None, map(facts.tree.get, ids)):
         yield from [record] if not grounds.find_refusal(record) else facts.heads(record)

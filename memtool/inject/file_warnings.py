@@ -6,7 +6,7 @@ and the statements of the few most important rules, each once per session.
 
 from __future__ import annotations
 
-from memtool.inject import command_files
+from memtool.inject import command_files, path_titles
 from memtool.inject.answer import (
     MAX_NAMED_FILES,
     build_injected,
@@ -20,6 +20,7 @@ from memtool.inject.block import escape_line, measure_frame
 from memtool.inject.budget import BYTES_PER_TOKEN, plan
 from memtool.inject.candidates import GOVERNING
 from memtool.inject.file_rules import MAX_RULE_TOKENS, MAX_RULES
+from memtool.inject.further_titles import list_versions
 from memtool.inject.gather import add_rules, collect_rules, collect_ungoverned
 from memtool.inject.tiers import BlockDraft, Tier, make_writer
 from memtool.value import first_few
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from memtool.inject.block import BlockFormat, InjectedBlock
+    from memtool.inject.budget import Budget
     from memtool.inject.command_files import ShellCall
+    from memtool.inject.further_titles import Title
     from memtool.inject.gather import GatherRequest, RepositoryCandidates
 
 MAX_SEEN_RULES = 3
@@ -105,25 +108,54 @@ def build_warning(
     draft.place_notices()
     place_disagreements(draft, [own])
     shares = plan(request.context.project.strict_settings, max_tokens, None)
+    if not draft.texts and (title := path_titles.find_title(own, request.files)):
+        return _build_path_title(request, own, draft, shares, title)
     return build_injected(request, [own], draft, shares, is_told=is_told, lead=lead)
+
+
+def _build_path_title(
+    request: GatherRequest,
+    own: RepositoryCandidates,
+    draft: BlockDraft,
+    shares: Budget,
+    title: tuple[Title, str],
+) -> InjectedBlock:
+    """Return a block of one title, which the words of a file's path found."""
+    count = draft.add_titles("", [title[1]])
+    lead = path_titles.LEAD.format(files=_name_files(request.files))
+    injected = build_injected(
+        request,
+        [own],
+        draft,
+        shares,
+        is_told=False,
+        text=draft.render(lead) if count else "",
+        has_preamble=False,
+    )
+    if not count:
+        return injected
+    versions = list_versions([title[0]]) if request.session else []
+    return injected.replace(further=(title[0],), versions=(*injected.versions, *versions))
 
 
 def format_edit_lead(files: Sequence[str]) -> str:
     """Return the first line of a warning after an edit: what to do now."""
-    names = escape_line(first_few(files, MAX_NAMED_FILES))
     return (
-        f"You edited {names}. Check your change against these; if it contradicts one, fix the "
-        "change or tell the user before you go on."
+        f"You edited {_name_files(files)}. Check your change against these; if it contradicts "
+        "one, fix the change or tell the user before you go on."
     )
 
 
 def format_command_lead(files: Sequence[str]) -> str:
     """Return the first line of a warning after a command that changed files: what to do now."""
-    names = escape_line(first_few(files, MAX_NAMED_FILES))
     return (
-        f"This command changed {names}. Check the change against these; if it contradicts one, fix "
-        "it or tell the user before you go on."
+        f"This command changed {_name_files(files)}. Check the change against these; if it "
+        "contradicts one, fix it or tell the user before you go on."
     )
+
+
+def _name_files(files: Sequence[str]) -> str:
+    return escape_line(first_few(files, MAX_NAMED_FILES))
 
 
 def _list_seen_rules(own: RepositoryCandidates, draft: BlockDraft) -> list[str]:

@@ -14,15 +14,17 @@ from __future__ import annotations
 from memtool.inject.block import describe_trust
 from memtool.inject.candidates import RETRIEVAL
 from memtool.inject.effective_lineage import find_best_level
+from memtool.inject.remarks import name_ids
 from memtool.search.comparison import ComparedText, says_same
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from memtool.inject.candidates import Candidate
     from memtool.inject.gather import RepositoryCandidates
+    from memtool.memory.trust import Origin
     from memtool.store.tree import Record
 
 SETTING = "inject.titles"
@@ -67,7 +69,8 @@ def choose(
         if any(says_same(text, other) for other in texts):
             continue
         texts.append(text)
-        chosen.append((Title(id=record.id, title=record.memory.title), _format(own, record)))
+        line = format_title(own, record, own.origins[record.path])
+        chosen.append((Title(id=record.id, title=record.memory.title), line))
     return chosen
 
 
@@ -81,14 +84,18 @@ def _list_records(own: RepositoryCandidates) -> Iterator[Record]:
             yield hit.record
 
 
-def _format(own: RepositoryCandidates, record: Record) -> str:
+def format_title(own: RepositoryCandidates, record: Record, origin: Origin) -> str:
+    """Return the line of a memory: its short id, title, and why it may not hold."""
     memory = record.memory
     marks = [memory.status] * (memory.status == "candidate")
-    marks += describe_trust(own.origins[record.path], find_best_level(own.view.witness))
+    marks += describe_trust(origin, find_best_level(own.view.witness))
+    shorten = own.grounds.tree.short_ids.shorten
+    rivals = name_ids([*map(shorten, own.grounds.find_rivals(record.id))])
+    marks += [f"conflicts with {rivals}"] if rivals else []
     mark = f" ({', '.join(marks)})" if marks else ""
-    return f"{own.grounds.tree.short_ids.shorten(record.id)} {memory.title}{mark}"
+    return f"{shorten(record.id)} {memory.title}{mark}"
 
 
-def list_versions(titles: Collection[tuple[Title, str]]) -> list[tuple[str, str]]:
+def list_versions(titles: Iterable[Title]) -> list[tuple[str, str]]:
     """Return what a session has seen by these titles."""
-    return [(title.id, SEEN) for title, _line in titles]
+    return [(title.id, SEEN) for title in titles]

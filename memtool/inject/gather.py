@@ -142,7 +142,7 @@ class RepositoryCandidates(Value):
         ]
 
     def build_passage(self, candidate: Candidate, *, is_whole: bool) -> Passage:
-        """Return the text of a candidate, whole or its first paragraph."""
+        """Return the text of a candidate, whole or its statement."""
         record = candidate.record
         origin = self.origins[record.path]
         remarks = self.grounds.find_remarks(record)

@@ -5,15 +5,15 @@ that does not fit is left out whole. Ages count back from the start of this sess
 hosts replay and cache the text, and it must still be true tomorrow.
 
 The parts are: pinned memories, the last session, the work in progress, decisions and warnings about
-files changed lately, and memories since the last session. What waits for a user is not among them:
-an agent must not decide it.
+files changed lately, memories since the last session, and titles of decisions (`title_list`). What
+waits for a user is not among them: an agent must not decide it.
 """
 
 from __future__ import annotations
 
 from itertools import islice
 
-from memtool.inject import session_seen
+from memtool.inject import further_titles, session_seen, title_list
 from memtool.inject.answer import (
     build_global_pins,
     build_injected,
@@ -29,6 +29,7 @@ from memtool.inject.budget import BYTES_PER_TOKEN
 from memtool.inject.candidates import GOVERNING, PINNED, PROJECT, Candidate
 from memtool.inject.gather import collect_all, find_origins
 from memtool.inject.tiers import BlockDraft, Tier, make_writer
+from memtool.inject.title_list import TitleList
 from memtool.memory import timestamps
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search import picks
@@ -102,7 +103,7 @@ STATE = "state"
 MAX_STATE = 5
 MAX_GOVERNING = 8
 MAX_NEWS = 12
-BEFORE, CHANGED, NEWS = "before", "changed", "news"
+BEFORE, CHANGED, NEWS, TITLES = "before", "changed", "news", "titles"
 """The tiers that have no memories, only lines."""
 MIN_SUMMARY = 200
 """Tokens for the last session if the budget names none for it ..."""
@@ -114,13 +115,16 @@ MAX_WEIGHED = 200
 """Records of a part that are weighed, the first ones: a store may hold thousands of one type."""
 
 
+NO_TITLES = TitleList()
+
+
 class PrimerInputs(Value):
     """The inputs of a primer's tiers.
 
     `state` and `governing` are candidates of the project: the state of the work, and the rules for
     files that a branch changed. `starts` are the sessions before this one; for a brief primer, the
     starts of this one. `recap` is the summary of the newest. A `brief` primer has only memories and
-    news.
+    news. `is_hurried` leaves out what takes long to derive.
     """
 
     request: GatherRequest
@@ -130,7 +134,9 @@ class PrimerInputs(Value):
     starts: Sequence[Start]
     state: Sequence[Candidate] = ()
     governing: Sequence[Candidate] = ()
+    titles: TitleList = NO_TITLES
     is_brief: bool = False
+    is_hurried: bool = False
 
     @property
     def own(self) -> RepositoryCandidates:
@@ -150,6 +156,7 @@ def build_primer(
     recap: Recap | None = None,
     *,
     is_brief: bool = False,
+    is_hurried: bool = False,
 ) -> InjectedBlock:
     """Return the primer. The same tree, ledger, sessions and moment give the same bytes.
 
@@ -158,19 +165,29 @@ def build_primer(
 
     A brief primer has the memories alone, and is empty without one: a resumed session has the rest
     in its context, and a subagent has no use for it. News are memories since the start before the
-    newest.
+    newest. If `is_hurried`, a background process derives what takes long.
 
     Raises:
         MemtoolError: there is no memory directory, or no such revision or time.
     """
     starts = _find_starts(request, is_brief=is_brief)
-    inputs = PrimerInputs(request, collect_all(request), shares, recap, starts, is_brief=is_brief)
+    inputs = PrimerInputs(
+        request,
+        collect_all(request),
+        shares,
+        recap,
+        starts,
+        is_brief=is_brief,
+        is_hurried=is_hurried,
+    )
     if inputs.has_project:
         inputs = _with_work(inputs)
         work = [candidate.record for candidate in (*inputs.state, *inputs.governing)]
         if not request.exact and not inputs.own.grounds.tree.verify(work):
             exact = request.replace(exact=True)
-            return build_primer(exact, form, shares, recap, is_brief=is_brief)
+            return build_primer(
+                exact, form, shares, recap, is_brief=is_brief, is_hurried=is_hurried
+            )
     repositories = inputs.repositories
     tiers = [tier for make in TIERS for tier in make(inputs)]
     pins = [pin for repository in repositories for pin in repository.pinned]
@@ -192,7 +209,25 @@ def build_primer(
     )
     shares = shares.for_bridge(draft.sections.get(PINNED, 0), draft.sections.get(BEFORE, 0))
     is_told = CHANGED in draft.sections
-    return build_injected(request, repositories, draft, shares, is_told=is_told, text=text)
+    injected = build_injected(request, repositories, draft, shares, is_told=is_told, text=text)
+    return _report_titles(injected, inputs, draft)
+
+
+def _report_titles(
+    injected: InjectedBlock, inputs: PrimerInputs, draft: BlockDraft
+) -> InjectedBlock:
+    """Return the primer with its titles, their share of the budget, and that they were seen."""
+    titles = [title for title, _line in inputs.titles.rows[: draft.line_counts.get(TITLES, 0)]]
+    if not titles:
+        return injected
+    tokens = draft.sections[TITLES]
+    budget = injected.budget.replace(
+        bridge=max(0, injected.budget.bridge - tokens), added={TITLES: tokens}
+    )
+    versions = further_titles.list_versions(titles) if inputs.request.session else []
+    return injected.replace(
+        budget=budget, further=tuple(titles), versions=(*injected.versions, *versions)
+    )
 
 
 def _find_starts(request: GatherRequest, *, is_brief: bool) -> list[Start]:
@@ -210,8 +245,17 @@ def _with_work(inputs: PrimerInputs) -> PrimerInputs:
     grounds = own.grounds.with_contradictions(records)
     origins = own.origins | find_origins(own.view.witness, grounds, [*state, *governing])
     own = own.replace(grounds=grounds, origins=origins)
+    titles = NO_TITLES
+    if not inputs.is_brief:
+        shown = [*own.pinned, *state[:MAX_STATE], *governing[:MAX_GOVERNING]]
+        ids = {candidate.record.id for candidate in shown}
+        context = inputs.request.context
+        titles = title_list.build_list(context, own, ids, is_hurried=inputs.is_hurried)
     return inputs.replace(
-        repositories=[own, *inputs.repositories[1:]], state=state, governing=governing
+        repositories=[own, *inputs.repositories[1:]],
+        state=state,
+        governing=governing,
+        titles=titles,
     )
 
 
@@ -326,12 +370,18 @@ def _build_news(inputs: PrimerInputs) -> Iterator[Tier]:
         yield Tier(NEWS, title=title, lines=_find_news_since(inputs.own, since))
 
 
+def _build_titles(inputs: PrimerInputs) -> Iterator[Tier]:
+    titles = inputs.titles
+    yield Tier(TITLES, title=titles.heading, lines=tuple(line for _title, line in titles.rows))
+
+
 TIERS: tuple[Callable[[PrimerInputs], Iterator[Tier]], ...] = (
     _build_pins,
     _build_overrides,
     _last_session_tier,
     _work,
     _build_news,
+    _build_titles,
 )
 """The tiers of a primer, in the order of their worth."""
 

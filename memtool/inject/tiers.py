@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
 
     Write = Callable[[Candidate, bool], str]
-    """Gives the text of a candidate, whole or as its first paragraph."""
+    """Gives the text of a candidate, whole or as its statement."""
 
     class MemorySource(Protocol):
         """Whose memories a tier shows: how they are written, listed, and known to a session."""
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
             """The notice before a block with one of its memories, once per session."""
 
         def build_passage(self, candidate: Candidate, *, is_whole: bool) -> Passage:
-            """Return the text of a candidate, whole or its first paragraph."""
+            """Return the text of a candidate, whole or its statement."""
 
         def build_item(self, entry: BlockEntry) -> BlockItem:
             """Return the item of a memory in the block."""
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 WHOLE_TOKENS = 250
-"""A memory is shown whole up to this size, else its first paragraph."""
+"""A memory is shown whole up to this size, else its statement."""
 
 
 class BlockEntry(Value):
@@ -127,7 +127,7 @@ def fill(
 ) -> tuple[list[BlockEntry], list[CandidateVerdict]]:
     """Take candidates in order while they fit into `max_tokens` and `room` bytes.
 
-    Each enters as its first paragraph; then, in the same order, small ones are shown whole as long
+    Each enters as its statement; then, in the same order, small ones are shown whole as long
     as they fit. Candidates beyond one of the `caps` are left out, or come last if the cap is soft.
     """
     entries: list[BlockEntry] = []
@@ -241,6 +241,8 @@ class BlockDraft:
         self.verdicts: list[CandidateVerdict] = []
         self.sections: dict[str, int] = {}
         """The tokens of each section, by the name of its tier."""
+        self.line_counts: dict[str, int] = {}
+        """The lines of each section that fit, by the name of its tier."""
         self.sources: list[MemorySource] = []
         """Those of the tiers that bring their own."""
         self._notices: list[str] = []
@@ -253,6 +255,7 @@ class BlockDraft:
         head, end = self._build_frame(tier.title)
         room = self.room - measure_bytes(head) - measure_bytes(end) - tier.reserved
         texts = self._fitting_lines(tier, room)
+        self.line_counts[tier.name] = self.line_counts.get(tier.name, 0) + len(texts)
         fates: list[CandidateVerdict] = []
         if tier.choose is not None:
             write = self._write if tier.source is None else make_writer([tier.source], self.form)

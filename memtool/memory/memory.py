@@ -194,6 +194,13 @@ class Memory:
         return [find_cited_path(source) for source in self.items("source") if is_file(source)]
 
     @property
+    def document(self) -> str:
+        """The path of the document that a decision was imported from; empty if there is none."""
+        if self.type != "decision":
+            return ""
+        return next(filter(is_document, self.cited_paths()), "")
+
+    @property
     def is_unconfirmed(self) -> bool:
         """Whether it was never confirmed: a candidate, or a memory put away as one."""
         is_away = self.status in ("archived", "deprecated")
@@ -214,12 +221,12 @@ class Memory:
     @property
     def paragraph(self) -> str:
         """The claim in short: one paragraph of the body, on one line; empty without any text."""
-        return find_paragraph(self.body)
+        return find_paragraph(self.body, is_record=bool(self.document))
 
     @property
     def statement(self) -> str:
         """The claim in short; one that announces a list comes with what fits of it."""
-        return find_statement(self.body)
+        return find_statement(self.body, is_record=bool(self.document))
 
     @property
     def has_text(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import posixpath
 from itertools import pairwise
 
-from memtool.memory.memory import DOCUMENT_ENDINGS, is_document
+from memtool.memory.memory import DOCUMENT_ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,13 +50,6 @@ _JOINTS = frozenset("-_.")
 """What joins the words of a telling name, such as `http-client.ts`; `config.yml` tells nothing."""
 
 
-def find_document(memory: Memory) -> str:
-    """Return the path of the document that a decision was imported from; empty if there is none."""
-    if memory.type != "decision":
-        return ""
-    return next(filter(is_document, memory.cited_paths()), "")
-
-
 def is_code(path: str) -> bool:
     """Return whether a file is source or configuration: no text, picture or lock file."""
     *folders, name = path.lower().split("/")
@@ -74,7 +67,7 @@ def find_mentions(memory: Memory) -> tuple[str, ...]:
     the top or from any folder. A name without a folder counts only if it is marked as code and
     telling. Paths in addresses, comments and blocks of code do not count.
     """
-    document = find_document(memory)
+    document = memory.document
     if not document:
         return ()
     folder = posixpath.dirname(document)

@@ -36,11 +36,13 @@ _MAX_LABEL_CHARS = 60
 """Characters of a line in which a label ends."""
 _MAX_DATE_START = 16
 """Characters in which a date at the beginning of a text has its first digit."""
+_TITLE_MARKS = (":", " \u2014 ", " \u2013 ", " - ")
 _BULLETS = ("-", "*", "+", "\u2022")
 _BOXES = ("[ ] ", "[x] ")
 _MAX_NUMBER_CHARS = 4
 _FENCES = ("```", "~~~")
 _RULE_MARKS = "-=*_~^+#:. \t"
+_TABLE_MARKS = f"{_RULE_MARKS}|"
 _IMAGES = ("![", "[![")
 _LABEL = Pattern(
     r"(?P<list>[-*+]\s+)?(?P<mark>\*\*|__|[*_:])?(?P<name>[^\W\d_][^:*|`\[\]<>]{0,40}?)"
@@ -53,14 +55,17 @@ _DATE = Pattern(
     r"\W{0,8}(?:\d{4}[-./]\d{1,2}[-./]\d{1,2}|\d{1,2}[-./]\d{1,2}[-./]\d{4}"
     r"|(?:\d{1,2}\w{0,2}\s)?[^\W\d_]{3,9}\.?\s(?:\d{1,2}\w{0,2},?\s)?\d{4})\b"
 )
-_OPTION = Pattern(r"(?:[^:]{1,40}:)?\W{0,4}(?P<name>[^\W\d_]{2,20} \w{1,2})\b")
-"""Begins a claim that names an option by its letter or number: `Chosen option: "Option B"`."""
+_OPTION = Pattern(r"(?:[^:]{1,40}:|[^\W\d_]{2,12}\b)?\W{0,4}(?P<name>[^\W\d_]{2,20} \w{1,2})\b")
+"""Begins a claim that names an option by its letter or number: `Adopt **Option B**`."""
 _TARGET = Pattern(r"(?<=\])(?:\([^()\s]*\)|\[[^\[\]]*\])")
 _BRACKETS = Pattern(r"\{[^{}]*\}|\[[^\[\]]*\]|<[^<>]*>")
 """Links, and the gaps of a template: `[Index](README.md)` without its target, `{date}`."""
+_GAP = Pattern(r"\{[^{}]*\}")
 _WORD = Pattern(r"[^\W\d_]{2,}")
 _SENTENCE_MARKS = (".", "!", "\u3002")
 _SENTENCE_END = Pattern(r"[.!?](?=\s|$)|。")
+_MARKED_END = Pattern(r"[.!?](?:\*\*|__|[)\"'`\u201d])*(?=\s|$)|。")
+"""The end of a sentence, with the marks that end what is bold or in quotes."""
 _words: dict[str, dict[str, str]] = {}
 """The tables, read when a body first needs them."""
 
@@ -116,26 +121,41 @@ class _Claim(Value):
         return " ".join(self.texts)
 
     @property
+    def is_bold(self) -> bool:
+        """Whether all of it is bold, as a heading is."""
+        text = self.text
+        return text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]
+
+    @property
+    def is_bold_sentence(self) -> bool:
+        """Whether it is bold and says something by itself."""
+        return self.is_bold and _is_sentence(self.text)
+
+    @property
     def announces(self) -> bool:
         """Whether it says little without what comes next.
 
         It ends in a colon, or in the comma of a sentence that goes on, or all of it is bold.
         """
-        text = self.text
-        is_bold = text.startswith("**") and text.endswith("**") and "**" not in text[2:-2]
-        is_open = text.rstrip("*_ ").endswith((":", ",", "\uff1a"))
-        return self.block.kind != _LIST and (is_bold or is_open)
+        is_open = self.text.rstrip("*_ ").endswith((":", ",", "\uff1a"))
+        return self.block.kind != _LIST and (self.is_bold or is_open)
 
 
-def find_paragraph(body: str) -> str:
-    """Return the claim on one line, without a list that it announces; empty without any text."""
-    claim, _announced = _find_claim(body)
+def find_paragraph(body: str, *, is_record: bool = False) -> str:
+    """Return the claim on one line, without a list that it announces; empty without any text.
+
+    `is_record` tells that the body is a document, whose opening counts less than its decision.
+    """
+    claim, _announced = _find_claim(body, is_record=is_record)
     return claim.text if claim else ""
 
 
-def find_statement(body: str) -> str:
-    """Return the claim on one line; one that ends in a colon comes with what it announces."""
-    claim, announced = _find_claim(body)
+def find_statement(body: str, *, is_record: bool = False) -> str:
+    """Return the claim on one line; one that ends in a colon comes with what it announces.
+
+    `is_record` tells that the body is a document, whose opening counts less than its decision.
+    """
+    claim, announced = _find_claim(body, is_record=is_record)
     if claim is None:
         return ""
     if claim.block.kind == _LIST:
@@ -173,29 +193,63 @@ def _join_items(shown: list[str], items: Sequence[str]) -> str:
     return " ".join([*shown, "…"])
 
 
-def _find_claim(body: str) -> tuple[_Claim | None, tuple[str, ...]]:
+def _find_claim(body: str, *, is_record: bool) -> tuple[_Claim | None, tuple[str, ...]]:
     """Return the claim, and the items that it announces."""
-    # Most memories begin with a sentence, and then a long body need not be taken into blocks.
+    # Most memories begin with a sentence, and then a long body need not be taken into blocks. In a
+    # record it may be a note on its status, so the decision is looked for.
     first = next(_iterate_blocks(body.lstrip("\n").partition("\n\n")[0]), None)
     opening = _read(first) if first and not first.headings else None
     is_aside = first is not None and first.part in (_REASON, _ASIDE)
-    if opening and not is_aside and not opening.announces and _is_sentence(opening.text):
+    is_claim = opening and not is_aside and not opening.announces and _is_sentence(opening.text)
+    if is_claim and not is_record:
         return opening, ()
     blocks = list(_iterate_blocks(body))
+    if is_claim and not any(block.part == _DECIDING[0] for block in blocks):
+        return opening, ()
     for claim in _rank_claims(blocks):
         following = blocks[blocks.index(claim.block) + 1 :]
         if claim.block.kind == _LIST:
             return _with_items(claim, following), ()
-        if not claim.announces:
+        if not (claim.announces or _is_open_before_list(claim, following)):
             return _name_option(claim, blocks), ()
         announced = _find_announced(claim, following)
+        if claim.is_bold_sentence and not any(map(_find_mark, announced)):
+            return claim, ()
         before = "" if any(map(_find_mark, announced)) else _drop_open_sentence(claim.text)
         if before:
             return claim.replace(texts=(before,)), ()
         if announced:
             return claim, announced
-    fallback = [block for block in blocks if block.kind != _CODE] or blocks
-    return (_Claim(fallback[0], fallback[0].lines) if fallback else None), ()
+    return _find_fallback(blocks), ()
+
+
+def _find_fallback(blocks: Sequence[_Block]) -> _Claim | None:
+    """Return the first block that says anything at all, though it is no prose.
+
+    Tables come after text, and code comes last. An image, the rule of a table, a table of contents,
+    a label or the gaps of a template say nothing.
+    """
+    for kinds in ((_PARAGRAPH, _LIST, _QUOTE), (_FIGURE,), (_CODE,)):
+        for block in blocks:
+            lines = [line for line in block.lines if not _is_furniture(line, block)]
+            if block.kind in kinds and lines:
+                return _Claim(block, tuple(lines))
+    return None
+
+
+def _is_furniture(line: str, block: _Block) -> bool:
+    """Return whether a line is about the document: an entry of its contents, a label, a gap."""
+    if block.kind == _CODE:
+        return False
+    text = line[len(_find_mark(line)) :]
+    is_entry = text.startswith("[") and "](#" in text
+    is_gap = "{" in text and not _WORD.search(_GAP.sub("", text))
+    beginning = block.lines[0] if block.kind == _QUOTE else text
+    is_template = beginning.lower().strip("*_ >(").startswith(_list_placeholders("begins"))
+    is_image = text.startswith(_IMAGES) or (block.kind == _FIGURE and not text.startswith("|"))
+    is_rule = not text.strip(_TABLE_MARKS)
+    is_label = _is_about_record(line, block)
+    return any((is_entry, is_gap, is_template, is_image, is_rule, is_label))
 
 
 def _is_sentence(text: str) -> bool:
@@ -217,16 +271,32 @@ def _name_option(claim: _Claim, blocks: Sequence[_Block]) -> _Claim:
     if match is None or ":" in claim.text[match.end() :]:
         return claim
     for heading in dict.fromkeys(heading for block in blocks for heading in block.headings):
-        name, _colon, title = heading.text.partition(":")
+        name, title = _split_heading(heading.text)
         if title and name.strip().lower() == match["name"].lower():
             return claim.replace(texts=(f"{claim.text} ({title.strip()})",))
     return claim
 
 
+def _split_heading(text: str) -> tuple[str, str]:
+    """Return the name and title of a heading such as `Option B: use Redis`, or empty."""
+    for mark in _TITLE_MARKS:
+        name, _mark, title = text.partition(mark)
+        if title:
+            return name, title
+    return text, ""
+
+
+def _is_open_before_list(claim: _Claim, following: Sequence[_Block]) -> bool:
+    """Return whether a claim ends within a sentence, and the list that ends it comes next."""
+    is_next = bool(following) and following[0].headings == claim.block.headings
+    ends_in_word = claim.text[-1:].isalpha()
+    return ends_in_word and is_next and following[0].kind == _LIST
+
+
 def _drop_open_sentence(text: str) -> str:
-    """Return a text without its last sentence; empty if it has no other."""
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    return text[: ends[-1]] if ends else ""
+    """Return a text without a last sentence that goes on; empty if there is none, or no other."""
+    ends = [match.end() for match in _MARKED_END.finditer(text)]
+    return text[: ends[-1]] if ends and ends[-1] < len(text) else ""
 
 
 def _with_items(claim: _Claim, following: Sequence[_Block]) -> _Claim:

@@ -6,12 +6,13 @@ or that names so many, is tied to none. Nothing is written into a memory.
 
 The commits of HEAD are read once, and counts of names by file are cached for each worktree. Counts
 only add up, so for another HEAD git lists only the commits that one of both lacks. A lost table is
-made again.
+made again. The table also has the names of the last commits that have any, in order.
 """
 
 from __future__ import annotations
 
 import os
+from itertools import islice
 
 from memtool.errors import MemtoolError
 from memtool.memory.mentions import is_code
@@ -24,23 +25,37 @@ from memtool.store.git import TIMEOUT_S
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Iterator
 
     from memtool.search.features import Facts
+    from memtool.store.context import Context
     from memtool.store.repository import Repository
 
     Counts = dict[bytes, dict[Name, int]]
     """How many commits that name a record changed a file, by path."""
+    Recent = dict[Name, str]
+    """The last commit of each name, the newest first."""
 
-KIND = "named by commits 1"
+KIND = "named by commits 2"
 MIN_COMMITS = 2
 MAX_RECORDS = 5
 MAX_NAMED = 3
 """Records that a commit may name; the message of a release names all of them."""
+MAX_RECENT = 40
+"""Names that are kept of the last commits: some mean no memory, or one that is shown already."""
 MAX_CODE_BYTES = 1 << 20
 HURRIED_TIMEOUT_S = 0.5
 """Time for git where an agent waits; a long history is then read in the background."""
 _END = "\0"
+
+
+def read_table(
+    context: Context, ids: Collection[str], head: str, *, is_hurried: bool = False
+) -> HistoryTable:
+    """Return the table of a commit for the records with these ids, and cache it."""
+    table = HistoryTable(context.repository, context.directory, ids, is_cached=context.is_cached)
+    table.load(head, is_hurried=is_hurried)
+    return table
 
 
 class HistoryTable:
@@ -58,6 +73,7 @@ class HistoryTable:
         self._words = named_ids.list_words(ids)
         self._is_cached = is_cached
         self._text: bytes | None = None
+        self._recent: Recent = {}
         self.is_missing = False
 
     def load(self, head: str, *, is_hurried: bool = False) -> None:
@@ -68,6 +84,8 @@ class HistoryTable:
         key = os.fsencode(repository.git_dir)
         stored = kept.read(repository.cache_dir, KIND, basis, key) if self._is_cached else None
         old, _end, text = (stored or b"").partition(b"\n")
+        first, _end, text = text.partition(b"\n")
+        self._recent = _parse_recent(first.decode())
         if old.decode() == head:
             self._text = b"\n" + text
             return
@@ -80,7 +98,8 @@ class HistoryTable:
         text = _format(counts)
         self._text = b"\n" + text
         if self._is_cached:
-            kept.write(repository.cache_dir, KIND, basis, head.encode() + b"\n" + text, key)
+            lines = (head.encode(), _format_recent(self._recent).encode(), text)
+            kept.write(repository.cache_dir, KIND, basis, b"\n".join(lines), key)
 
     def _count(self, head: str, old: str, counts: Counts, timeout_s: float) -> Counts:
         """Return the counts at a commit from those at an older one, or else from none."""
@@ -89,6 +108,7 @@ class HistoryTable:
                 return self._add(f"{old}...{head}", counts, timeout_s)
             except MemtoolError:  # the older commit is gone
                 pass
+        self._recent = {}
         return self._add(head, {}, timeout_s)
 
     def _add(self, commits: str, counts: Counts, timeout_s: float) -> Counts:
@@ -107,21 +127,39 @@ class HistoryTable:
             timeout_s=timeout_s,
         )
         cut = self._repository.shallow_commits()  # such a commit seems to add all its files
+        recent: Recent = {}
+        gone = set()
         for title, paths in logged:
             commit, _space, message = title[1:].partition(" ")
             names = named_ids.find_numbers(message, self._words)
-            if commit in cut or len(paths) > MAX_COMMIT_FILES or len(names) > MAX_NAMED:
+            if len(names) > MAX_NAMED:
                 continue
-            step = -1 if title[0] == "<" else 1
+            is_gone = title[0] == "<"
+            if is_gone:
+                gone.add(commit)
+            for name in () if is_gone else names:
+                recent.setdefault(name, commit)
+            if commit in cut or len(paths) > MAX_COMMIT_FILES:
+                continue
+            step = -1 if is_gone else 1
             for path in filter(self._is_counted, paths):
                 own = counts.setdefault(os.fsencode(path), {})
                 for name in names.values():
                     own[name] = own.get(name, 0) + step
+        older = (item for item in self._recent.items() if item[1] not in gone)
+        for name, commit in older:
+            recent.setdefault(name, commit)
+        self._recent = dict(islice(recent.items(), MAX_RECENT))
         return counts
 
     def _is_counted(self, path: str) -> bool:
         is_memory = path.startswith(f"{self._directory}/")
         return is_code(path) and not is_memory and "\n" not in path
+
+    def find_recent(self, facts: Facts) -> Iterator[str]:
+        """Yield the ids of the records that commits named last, the newest first."""
+        for name in self._recent:
+            yield from named_ids.find_by_number(name, facts)
 
     def find_records(self, path: str, facts: Facts) -> list[str]:
         """Return the ids of the records that history ties to a file, sorted."""
@@ -163,6 +201,16 @@ def _format(counts: Counts) -> bytes:
         if names:
             lines.append(b"%b\0%b\n" % (path, _END.join(cells).encode()))
     return b"".join(lines)
+
+
+def _format_recent(recent: Recent) -> str:
+    """Return a line with the word, digits and last commit of each name."""
+    return _END.join(f"{name.word} {name.digits} {commit}" for name, commit in recent.items())
+
+
+def _parse_recent(line: str) -> Recent:
+    rows = (cell.split(" ") for cell in line.split(_END) if cell)
+    return {Name(word, digits): commit for word, digits, commit in rows}
 
 
 def _sort(names: dict[Name, int]) -> Iterable[tuple[Name, int]]:

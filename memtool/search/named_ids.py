@@ -201,12 +201,16 @@ def _shorten(text: str) -> str:
 def _read_line(line: str) -> Iterator[tuple[Name, ...]]:
     if _DIGITS.isdisjoint(line) and not any(prefix in line for prefix in _OWN_PREFIXES):
         return
-    before = ""
+    before = series = ""
     for token in line.translate(_CHARS).split():
         body = token.strip("._-").removesuffix(".md")
         parts = body.replace("_", "-").split("-")
         names = [Name(body)] if _may_be_id(body, parts) else []
         names += _read_numbers(before, parts)
+        if series and _is_number(body):  # `ADRs 3, 13 and 24`
+            names = names or [Name(series, body)]
+        elif body and (body != "and" or before.isalpha()):
+            series = body[:-1] if body[:-1] in RECORD_WORDS and body[-1] == "s" else ""
         if names:
             yield tuple(names)
         before = "" if token.endswith(_STOP) else parts[-1]

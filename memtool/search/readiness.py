@@ -7,7 +7,7 @@ verb that wrote the memories builds the index, while somebody waits for it anywa
 from __future__ import annotations
 
 from memtool.index import index
-from memtool.search import conflicts
+from memtool.search import conflicts, history_files
 from memtool.store.cache import CorruptCacheError
 
 TYPE_CHECKING = False
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 
 def leave_index(context: Context) -> None:
-    """Build or update the index of the worktree, with authors, commits and contradictions."""
+    """Build or update the index of the worktree, with authors, commits and contradictions.
+
+    If memories were imported, the history is read that names them.
+    """
     if context.repository.is_bare or not context.is_cached:
         return
     try:
@@ -24,5 +27,7 @@ def leave_index(context: Context) -> None:
         context.provenance_reader(tree).origins(tree.records)
         cache_dir = context.repository.cache_dir
         conflicts.find_open_contradictions(tree, context.clock.now, cache_dir)
+        if tree.imported_ids and (head := context.repository.git.head()):
+            history_files.read_table(context, tree.imported_ids, head)
     except (CorruptCacheError, OSError):
         return  # the memories are written; the next verb builds what is missing

@@ -8,7 +8,7 @@ no suggestions. Nothing is written into a memory: `memtool confirm ID --accept-f
 
 from __future__ import annotations
 
-from memtool.memory.mentions import find_document, find_mentions, is_code, list_endings
+from memtool.memory.mentions import find_mentions, is_code, list_endings
 from memtool.value import cached_property
 
 TYPE_CHECKING = False
@@ -27,7 +27,7 @@ ON, ACCEPT, OFF = CHOICES = ("on", "accept", "off")
 
 def accepts_suggestions(memory: Memory) -> bool:
     """Return whether a memory is an imported decision that does not say what it governs."""
-    return bool(find_document(memory)) and KEY not in memory.fields
+    return bool(memory.document) and KEY not in memory.fields
 
 
 def suggest_files(

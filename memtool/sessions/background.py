@@ -66,6 +66,8 @@ SEARCH = ("search", "--limit", "1", "--", "memory")
 """A search that builds everything a hook needs, without an entry in the ledger."""
 
 
+PRIMER = ("inject", "--primer")
+"""The text at the start of a session, for which the history is read as well."""
 DRIFT = ("drift", "--json")
 """Checks the files that memories name, so that a hook knows which were renamed."""
 

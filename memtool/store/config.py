@@ -207,6 +207,15 @@ ROWS: tuple[Row, ...] = (
         ),
         (0, 20),
     ),
+    (
+        "inject.title_tokens",
+        800,
+        (
+            "most tokens of a list of all decisions in the text at the start of a session; a "
+            "longer list is replaced by the five that commits named last, 0 means no list"
+        ),
+        (0, 10_000),
+    ),
     ("inject.retrieval_tokens", 1_500, "most tokens of the retrieval tier", (0, 100_000)),
     (
         "inject.min_coverage",

@@ -135,6 +135,13 @@ class UsageCount(Value):
     last: int
 
 
+class WarningUse(Value):
+    """Warnings at edits: all, and those after which the session edited again."""
+
+    given: int
+    followed: int
+
+
 class Injection(Value):
     """A memory that was injected; `prompt` is a hash."""
 
@@ -272,6 +279,25 @@ class Ledger:
             "GROUP BY memory ORDER BY 2 DESC, 1 LIMIT ?"
         )
         return [UsageCount(*row) for row in self._connection.execute(query, (*INJECT_VERBS, limit))]
+
+    def warning_use(self) -> WarningUse:
+        """Count the warnings at edits, and those that an edit of the same session followed."""
+        query = """
+            WITH last AS (
+                SELECT session, max(number) AS number FROM answers
+                WHERE verb = 'hook-edit' AND session <> '' GROUP BY session)
+            SELECT count(*), total(last.number > answers.number)
+            FROM answers LEFT JOIN last USING (session)
+            WHERE verb = 'hook-edit'
+                AND EXISTS (SELECT 1 FROM shown WHERE answer = answers.number)
+        """
+        given, followed = self._connection.execute(query).fetchone()
+        return WarningUse(given, int(followed))
+
+    def shown_ids(self) -> frozenset[str]:
+        """Return the ids of all memories that any answer showed."""
+        rows = self._connection.execute("SELECT DISTINCT memory FROM counts")
+        return frozenset(id_ for (id_,) in rows)
 
     def injections(self, memory: str, limit: int) -> list[Injection]:
         """Return the last injections, newest first; of all memories if `memory` is empty.

@@ -8,7 +8,7 @@ from memtool.memory.changes import id_from_path
 from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import to_text
-from memtool.memory.mentions import find_document, find_mentions
+from memtool.memory.mentions import find_mentions
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.store.snapshot import build_problem, make_blob_hash
 from memtool.value import Value, cached_property
@@ -188,7 +188,7 @@ class Tree:
     @cached_property
     def imported_ids(self) -> frozenset[str]:
         """The ids of the decisions that were imported from documents."""
-        return frozenset(record.id for record in self.records if find_document(record.memory))
+        return frozenset(record.id for record in self.records if record.memory.document)
 
     # The following return memories in any order.
 

@@ -183,7 +183,7 @@ def test_big_memory_is_shown_by_its_first_paragraph(project: Sandbox) -> None:
     block = inject(project.context(), prompt="signed sessions")
     text = next(item.text for item in block.items if item.id == "dec-big")
     assert "| Sessions are signed.\n" in text
-    assert "first paragraph" in text
+    assert "excerpt" in text
     assert "Rationale" not in text
 
 

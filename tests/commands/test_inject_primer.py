@@ -403,4 +403,4 @@ def test_what_governs_is_told_in_short_and_what_is_pinned_whole(project: Sandbox
     assert "| The statement of dec-auth in two lines.\n" in output
     assert "Why dec-auth" not in output
     assert "Why dec-pinned" in output
-    assert output.count(", first paragraph") == 1
+    assert output.count(", excerpt") == 1

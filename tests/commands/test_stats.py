@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 from threading import Thread
 
@@ -11,7 +12,14 @@ from memtool.commands import VERBS, _record
 from memtool.commands.inject import inject
 from memtool.commands.search import search
 from memtool.commands.show import show
-from memtool.commands.stats import WRITING_VERBS, LastInjection, Size, render, stats
+from memtool.commands.stats import (
+    WRITING_VERBS,
+    DecisionUse,
+    LastInjection,
+    Size,
+    render,
+    stats,
+)
 from memtool.errors import MemtoolError
 from memtool.index import open_index, stamps
 from memtool.store import cache, derived, files, ledger
@@ -214,3 +222,27 @@ def test_every_verb_that_commits_memories_is_one_that_writes() -> None:
         if any(parameter.name == "commit" for parameter in face.parameters)
     }
     assert able - {"init", "config", "alias", "auto"} == {*WRITING_VERBS}
+
+
+def test_warnings_and_what_followed_are_counted(sandbox: Sandbox) -> None:
+    """A warning is followed by an edit of the same session; an empty answer warns of nothing."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n", files=("src/a.py",))
+    sandbox.memory("dec-b", "Pages are made on the server.\n")
+    sandbox.memory("dec-old", "Pages are made by hand.\n", status="deprecated")
+    for path in ("src/a.py", "src/b.py"):
+        sandbox.write(path, "x = 1\n")
+    sandbox.commit()
+
+    def edit(path: str, session: str) -> None:
+        tool = {"tool_name": "Edit", "tool_input": {"file_path": str(sandbox.path / path)}}
+        event = {"session_id": session, "cwd": str(sandbox.path), **tool}
+        sandbox.run("hook", "claude", "post-tool-use", stdin=json.dumps(event))
+
+    for path, session in (("src/a.py", "one"), ("src/b.py", "one"), ("src/a.py", "two")):
+        edit(path, session)
+    report = stats(sandbox.context())
+    assert (report.warnings.given, report.warnings.followed) == (2, 1)
+    assert report.decisions == DecisionUse(2, 1, ("dec-b",))
+    text = render(report, PIPED)
+    assert "2 warnings at edits; an edit followed 1 of them" in text
+    assert "1 of 2 decisions never shown, such as dec-b" in text

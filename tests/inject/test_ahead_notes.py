@@ -111,12 +111,16 @@ def test_pins_of_the_trusted_branch_take_no_place_of_others(behind: Sandbox):
 
 
 def test_a_candidate_of_the_trusted_branch_waits_for_nobody_here(behind: Sandbox):
-    """It cannot be confirmed in this branch."""
+    """It cannot be confirmed in this branch, and is no news; its title is that of a candidate."""
+    session_primer.begin(behind.context(), "one")
     on_trusted(
         behind,
         lambda sandbox: sandbox.memory("sem-maybe", "Tea is at five.\n", status="candidate"),
     )
-    assert "sem-maybe" not in behind.run("inject", "--primer").stdout
+    text = behind.run("inject", "--primer", "--session", "two").stdout
+    assert [line for line in text.splitlines() if "sem-maybe" in line] == [
+        "| sem-maybe Title of sem-maybe (candidate)"
+    ]
 
 
 def test_news_name_the_branch_that_they_are_on(behind: Sandbox):

@@ -223,7 +223,7 @@ def test_facts_of_a_memory() -> None:
         ("kind", "convention"),
         ("date", "2026-02-22"),
         ("until", "2026-12-31"),
-        ("part", "first paragraph"),
+        ("part", "excerpt"),
         ("conflict", "dec-b"),
         ("note", "waits for a decision of the user, low confidence, not merged yet"),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from conftest import make_memory
 
-from memtool.memory.mentions import find_document, find_mentions, is_code, list_endings
+from memtool.memory.mentions import find_mentions, is_code, list_endings
 
 DOCUMENT = ("file:docs/adr/0003-tides.md#L1-L20@0123abcd",)
 
@@ -60,7 +60,7 @@ def test_only_a_decision_from_a_document_has_mentions() -> None:
     assert find_mentions(make_memory("dec-a", text)) == ()
     assert find_mentions(make_memory("dec-a", text, source=("file:src/tide/clock.py",))) == ()
     assert find_mentions(make_memory("sem-a", text, type="semantic", source=DOCUMENT)) == ()
-    assert find_document(make_memory("dec-a", text, source=DOCUMENT)) == "docs/adr/0003-tides.md"
+    assert make_memory("dec-a", text, source=DOCUMENT).document == "docs/adr/0003-tides.md"
 
 
 def test_code_and_the_ends_of_a_path() -> None:

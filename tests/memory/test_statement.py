@@ -257,11 +257,30 @@ def test_a_body_of_signs_is_read_in_a_moment(body: str) -> None:
 
 
 def test_a_text_without_prose_is_still_a_text() -> None:
-    """A memory that is only a table, a label or a picture is shown as it is."""
-    for body in ("| a |\n", "Status: accepted\n", "![a](b)\n", "TBD\n"):
+    """A memory that is only a table, an address or a command is shown as it is."""
+    for body in ("| a |\n", "https://example.org\n", "```\nmake all\n```\n", "TBD\n"):
         assert has_text(body)
-        assert find_statement(body) == body.strip()
+        assert find_statement(body) == " ".join(body.split())
     assert not has_text("# Title\n\n<!-- nothing\n\nhere -->\n\n---\n")
+
+
+@pytest.mark.parametrize(
+    "furniture",
+    [
+        "![a harbor](harbor.png)",
+        "[![build](https://img.shields.io/build.svg)](https://example.org)",
+        '<img src="harbor.png">',
+        "- [Summary](#summary)\n- [Proposal](#proposal)",
+        "**Status:** accepted",
+        "- {date}: {changelog}",
+        "# Heading\n\nTitle\n=====",
+    ],
+)
+def test_furniture_is_no_statement(furniture: str) -> None:
+    """Neither alone nor before a table, of which the rule says nothing either."""
+    assert find_statement(f"{furniture}\n") == ""
+    table = "| port | use |\n|---|---|\n| 80 | web |\n"
+    assert find_statement(f"{furniture}\n\n{table}") == "| port | use | | 80 | web |"
 
 
 def test_each_name_of_a_section_has_one_meaning() -> None:
@@ -284,3 +303,29 @@ def test_the_opening_of_a_memory_is_its_statement() -> None:
     """A memory of our own begins with its claim, whatever its sections say."""
     body = "Sessions live in Redis.\n\n## Chosen\n\nRedis, as they expire.\n"
     assert make_memory("dec-a", body).statement == "Sessions live in Redis."
+
+
+def test_the_opening_of_a_record_is_not_its_decision() -> None:
+    """It may be a note on its status; without a section on the decision it is the claim."""
+    body = "Superseded by [12](0012-boats.md).\n\n## Chosen\n\nRedis, as they expire.\n"
+    source = "file:docs/adr/0003-redis.md"
+    record = make_memory("dec-a", body, source=(source,))
+    assert record.statement == record.paragraph == "Redis, as they expire."
+    body = "Sessions live in Redis.\n\n## Context\n\nThey expire.\n"
+    assert make_memory("dec-a", body, source=(source,)).statement == "Sessions live in Redis."
+
+
+@pytest.mark.parametrize(
+    ("text", "statement"),
+    [
+        ("**Use Redis.** Specifically:\n\n### Rules\n\nNone.", "**Use Redis.**"),
+        ("Therefore, we should\n\n- use Redis.\n- drop files.", ""),
+        ("Adopt **Option B**.", "Adopt **Option B**. (Redis)"),
+    ],
+)
+def test_a_decision_is_a_whole_sentence(text: str, statement: str) -> None:
+    """It is cut before what it only announces, or comes with it, and an option has its name."""
+    options = "## Option A: files\n\nSlow.\n\n## Option B \u2014 Redis\n\nFast.\n"
+    body = f"{options}\n## Decision\n\n{text}\n"
+    whole = "Therefore, we should - use Redis. - drop files."
+    assert find_statement(body) == (statement or whole)

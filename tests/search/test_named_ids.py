@@ -102,10 +102,18 @@ def test_a_name_means_a_memory(records: Sandbox, text: str, id_: str) -> None:
     assert name(records, text) == [id_]
 
 
+@pytest.mark.parametrize("text", ["ADRs 13, 24 and 108", "ADRs 13/24/108", "per ADRs 13, 24 & 108"])
+def test_a_plural_names_each_number(records: Sandbox, text: str) -> None:
+    """The word is not repeated."""
+    ids = ["adr-013-fraud-proofs", "adr-0024-square-size", "adr-108-exit-codes"]
+    assert name(records, text) == ids
+
+
 @pytest.mark.parametrize(
     "text",
     [
         "",
+        "all ADRs and 13 tests",
         "implement the decision",
         "fix issue 13",
         "see line 13",
