@@ -190,13 +190,24 @@ def read(data: bytes) -> HookEvent:
         files=tuple(_find_files(event, tool_input, action)),
         transcript=_clean_path(event.get("transcript_path")),
         source=_clean_text(event.get("source"))[:MAX_NAME_CHARS],
-        client=next((host for key, host in _OWN_KEYS if key in event), ""),
+        client=_find_client(event),
         digest=digest(data),
         action=action,
         command=_read_command(tool_input) if action == SHELL else "",
         error="" if event.get("is_interrupt") else _clean_text(event.get("error")),
         task=json.dumps(tool_input) if is_task else "",
     )
+
+
+def _find_client(event: Mapping[str, Any]) -> str:
+    """Return the host that an event shows by itself, "" if it may be any."""
+    for key, host in _OWN_KEYS:
+        if key in event:
+            return host
+    # Copilot also runs the hooks of Claude Code, in Claude's words. Unlike Claude it sends a time,
+    # and unlike the others that do, no transcript.
+    is_copilot = "timestamp" in event and "transcript_path" not in event
+    return "copilot" if is_copilot and event.get("session_id") else ""
 
 
 def _find_action(tool: str) -> str:

@@ -198,6 +198,21 @@ def test_a_tool_has_files_or_a_command(
     assert (parsed.action, parsed.files, parsed.command) == (action, files, command)
 
 
+def test_copilot_is_known_in_the_words_of_claude() -> None:
+    """It runs the hooks of Claude Code as well; what they answer never reaches its model."""
+    event = {
+        "hook_event_name": "PostToolUse",
+        "session_id": "6085608b-197a-4dbb-ace7-98c5048690f2",
+        "timestamp": "2026-11-27T20:46:34.331Z",
+        "cwd": "/code",
+        "tool_name": "Read",
+        "tool_input": {"path": "/code/a.py"},
+    }
+    assert read(json.dumps(event).encode()).client == "copilot"
+    for row in CONTRACTS:
+        assert read(sample(row)).client in ("", row.host)
+
+
 def test_a_command_may_be_a_list_of_words() -> None:
     """It is one line then, in which each word is quoted."""
     words = ["bash", "-lc", "echo 'it is' > a.py"]
