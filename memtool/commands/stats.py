@@ -310,9 +310,9 @@ def _format_use(
 def _format_reach(stats: Stats, layout: Layout) -> Iterator[str]:
     """Yield what warnings led to, and which decisions no answer has shown."""
     warnings = stats.warnings
-    if warnings.given:
-        shown = format_count(warnings.given, "warning")
-        yield f"{shown} at edits; an edit followed {warnings.followed:,} of them"
+    if warnings.count:
+        shown = format_count(warnings.count, "warning")
+        yield f"{shown} at edits; an edit followed {warnings.edited_again:,} of them"
     use = stats.decisions
     if stats.since and use.never_shown:
         max_ids = len(use.ids) if stats.has_all_rows else MAX_ROWS["unseen"]

@@ -138,8 +138,8 @@ class UsageCount(Value):
 class WarningUse(Value):
     """Warnings at edits: all, and those after which the session edited again."""
 
-    given: int
-    followed: int
+    count: int
+    edited_again: int
 
 
 class Injection(Value):
@@ -291,8 +291,8 @@ class Ledger:
             WHERE verb = 'hook-edit'
                 AND EXISTS (SELECT 1 FROM shown WHERE answer = answers.number)
         """
-        given, followed = self._connection.execute(query).fetchone()
-        return WarningUse(given, int(followed))
+        count, edited_again = self._connection.execute(query).fetchone()
+        return WarningUse(count, int(edited_again))
 
     def shown_ids(self) -> frozenset[str]:
         """Return the ids of all memories that any answer showed."""
