@@ -241,7 +241,7 @@ def test_warnings_and_what_followed_are_counted(sandbox: Sandbox) -> None:
     for path, session in (("src/a.py", "one"), ("src/b.py", "one"), ("src/a.py", "two")):
         edit(path, session)
     report = stats(sandbox.context())
-    assert (report.warnings.given, report.warnings.followed) == (2, 1)
+    assert (report.warnings.count, report.warnings.edited_again) == (2, 1)
     assert report.decisions == DecisionUse(2, 1, ("dec-b",))
     text = render(report, PIPED)
     assert "2 warnings at edits; an edit followed 1 of them" in text
