@@ -58,7 +58,7 @@ HOST = Host(
     home=lambda env: env.get("CLAUDE_CONFIG_DIR") or os.path.join(find_home(env), ".claude"),
     parts=build_parts,
     reads_top_folder=False,
-    tested_version="2.1.197",
+    tested_version="2.1.332",
     server=build_server,
     trust_hint="Claude Code reads hooks when it starts: restart it, "
     "and trust the folder if it asks",

@@ -176,7 +176,8 @@ def check_program(host: Host, site: Site, env: Mapping[str, str]) -> Iterator[Ch
             detail = f"{match[0]}, older than {host.tested_version}, with which memtool was tried"
             yield CheckResult(host.name, "version", WARNING, detail, f"update {host.title}")
         else:
-            how = "as tried" if installed == tested else f"tried with {host.tested_version}"
+            newer = f"newer than {host.tested_version}, with which memtool was tried"
+            how = "as tried" if installed == tested else newer
             yield CheckResult(host.name, "version", GOOD, f"{match[0]}, {how}")
     refusal = host.refusal(site, env)
     if refusal:

@@ -1,11 +1,12 @@
 """The clients, as npm brings them: how each is run headless and offline, and what its tools are.
 
-All are installed into one cache directory, by name and in their newest version: what is proven here
-is what people have.
+All are installed by name into one cache directory, in the versions that `memtool/hosts` names as
+tested. With `MEMTOOL_CLIENTS=newest` they are the newest ones, in a directory of their own.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -20,7 +21,11 @@ import pytest
 from conftest import Sandbox
 from hosts_live.model_server import Call
 
-CLIENTS = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "memtool-live-clients"
+from memtool.hosts.install import load_host
+
+IS_NEWEST = os.environ.get("MEMTOOL_CLIENTS") == "newest"
+_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+CLIENTS = _CACHE / f"memtool-live-clients{'-newest' if IS_NEWEST else ''}"
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
     "cline": "cline",
@@ -30,8 +35,6 @@ PACKAGES = {
     "opencode": "opencode-ai",
     "qwen": "@qwen-code/qwen-code",
 }
-# Without a version npm on Node 20 takes one that is nine minor versions older.
-VERSIONS = {"qwen": "0.24.4"}
 INSTALL_S, CLIENT_S = 600, 240
 
 
@@ -41,23 +44,45 @@ def programs() -> Path:
     npm = shutil.which("npm")
     if npm is None or shutil.which("node") is None:
         pytest.skip("the clients come from npm, which is not here")
-    folder = CLIENTS / "node_modules" / ".bin"
-    if not all((folder / name).exists() for name in PACKAGES):
-        CLIENTS.mkdir(parents=True, exist_ok=True)
-        (CLIENTS / "package.json").write_text("{}")
-        wanted = [f"{package}@{VERSIONS.get(name, '')}" for name, package in PACKAGES.items()]
-        call = [npm, "install", "--no-audit", "--no-fund", *(name.rstrip("@") for name in wanted)]
-        done = subprocess.run(
-            call, cwd=CLIENTS, check=False, capture_output=True, timeout=INSTALL_S
-        )
-        if done.returncode:
-            pytest.skip("npm could not bring the clients")
-    if not (_PLUGIN / "node_modules").exists():
-        _PLUGIN.mkdir(parents=True, exist_ok=True)
-        (_PLUGIN / "package.json").write_text("{}")
-        call = [npm, "install", "--save-exact", f"@opencode-ai/plugin@{version('opencode')}"]
-        subprocess.run(call, cwd=_PLUGIN, check=False, capture_output=True, timeout=INSTALL_S)
-    return folder
+    CLIENTS.mkdir(parents=True, exist_ok=True)
+    with (CLIENTS / "lock").open("w") as lock:  # several processes may run the tests
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not all(map(is_current, PACKAGES)):
+            # Without a version npm takes the newest one that supports its Node, which may be old.
+            _install(CLIENTS, *(f"{PACKAGES[name]}@{find_wanted(name)}" for name in PACKAGES))
+        if not (_PLUGIN / "node_modules").exists():
+            _install(_PLUGIN, f"@opencode-ai/plugin@{version('opencode')}")
+    return CLIENTS / "node_modules" / ".bin"
+
+
+def _install(folder: Path, *packages: str) -> None:
+    """Install packages into a folder; the test is skipped where npm cannot bring them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "package.json").write_text("{}")
+    call = ["npm", "install", "--save-exact", "--no-audit", "--no-fund", *packages]
+    done = subprocess.run(call, cwd=folder, check=False, capture_output=True, timeout=INSTALL_S)
+    if done.returncode:
+        pytest.skip("npm could not bring the clients")
+
+
+def find_pinned(name: str) -> str:
+    """Return the version of a client with which memtool was tried."""
+    return load_host(name).tested_version
+
+
+def find_wanted(name: str) -> str:
+    """Return the version of a client to install, or the name of the newest."""
+    return "latest" if IS_NEWEST else find_pinned(name)
+
+
+def is_installed(name: str) -> bool:
+    """Return whether a client is in the cache."""
+    return (CLIENTS / "node_modules" / PACKAGES[name] / "package.json").exists()
+
+
+def is_current(name: str) -> bool:
+    """Return whether a client is there in the wanted version; the newest is brought only once."""
+    return is_installed(name) and (IS_NEWEST or version(name) == find_pinned(name))
 
 
 _PLUGIN = CLIENTS / "opencode-plugin"
