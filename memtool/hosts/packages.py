@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -26,6 +26,7 @@ SERVER = {NAME: {"command": NAME, "args": ["mcp"]}}
 REGISTRY_SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
 BUNDLE_FORMAT = "0.3"
 _ROOT = "/package"
+_EVALS, _SCRIPT = "hosts/evals", "scaffold.sh"
 
 Manifest = Callable[[Project], Mapping[str, Any]]
 
@@ -35,7 +36,8 @@ class Package(Value):
 
     `folder` is where the parts are in the package, `hooks` the file of the hooks in there, and
     `manifests` are further JSON files by path in the package. `host` is empty for a package without
-    parts. `install` are the commands by which a user of the host installs it from DIR.
+    parts. `install` are the commands by which a user of the host installs it from DIR. `has_evals`:
+    the host can measure what the package changes, with a suite of cases.
     """
 
     host: str
@@ -43,6 +45,7 @@ class Package(Value):
     manifests: Mapping[str, Manifest]
     hooks: str = "hooks/hooks.json"
     folder: str = ""
+    has_evals: bool = False
 
 
 def _describe(project: Project) -> dict[str, Any]:
@@ -151,6 +154,7 @@ PACKAGES: Mapping[str, Package] = MappingProxyType(
                 ".claude-plugin/plugin.json": _describe,
                 ".mcp.json": _describe_server,
             },
+            has_evals=True,
         ),
         "codex": Package(
             "codex",
@@ -207,10 +211,22 @@ def build_files(name: str, project: Project) -> dict[str, bytes]:
     if package.host:
         text = templates.read("hosts/package.md").replace("@VERSION@", __version__)
         contents[os.path.join(package.folder, "README.md")] = text.encode()
+    if package.has_evals:
+        contents.update(_build_evals())
     for path, build in package.manifests.items():
         text = json.dumps(build(project), indent=2, ensure_ascii=False)
         contents[path] = f"{text}\n".encode()
     return dict(sorted(contents.items()))
+
+
+def _build_evals() -> Iterator[tuple[str, bytes]]:
+    """Yield the files of the cases; each has a copy of the script that makes its repository."""
+    script = templates.read(f"{_EVALS}/{_SCRIPT}").encode()
+    for name in templates.list_names(_EVALS):
+        case, dot, kind = name.partition(".")
+        if dot + kind == ".yaml":
+            yield f"evals/{case}/case.yaml", templates.read(f"{_EVALS}/{name}").encode()
+            yield f"evals/{case}/{_SCRIPT}", script
 
 
 def plan_package(name: str, directory: str, project: Project) -> tuple[FileStep, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -61,6 +62,26 @@ def test_a_package_works_alone_and_beside_an_installation(
         for text in (GUIDE, PINNED, DECISION):
             assert first.text.count(text) == 1, (text, _beside)
         run(bare, "install", client.name, "--yes")
+
+
+def test_the_eval_suite_is_one_for_its_client(
+    bare: Sandbox, model: ModelServer, tmp_path: Path
+) -> None:
+    """Each case runs with the plugin and without; only the former has memories of its repository.
+
+    The made-up model answers nothing to the point: scores say nothing here.
+    """
+    folder, results = str(tmp_path / "package"), tmp_path / "results.json"
+    run(bare, "package", "claude", folder)
+    words = ("--runs", "1", "--scaffold", "--trust-plugin", "--no-publish", "--threshold", "0")
+    call(
+        bare, CLAUDE, model.url, "claude", "plugin", "eval", folder, *words, "--json", str(results)
+    )
+    cases = json.loads(results.read_text("utf-8"))["cases"]
+    assert len(cases) >= 4
+    runs = [run for case in cases for arm in case["arms"].values() for run in arm]
+    assert [run.get("error") for run in runs] == [None] * 2 * len(cases)
+    assert sum("Logs name bookings" in turn.text for turn in model.turns) == len(cases)
 
 
 def test_a_bundle_is_one_for_its_tool(bare: Sandbox, tmp_path: Path) -> None:
