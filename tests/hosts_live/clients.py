@@ -6,7 +6,6 @@ tested. With `MEMTOOL_CLIENTS=newest` they are the newest ones, in a directory o
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -17,15 +16,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import Sandbox
 from hosts_live.model_server import Call
+from hosts_live.packages import CACHE, install, locked
 
 from memtool.hosts.install import load_host
 
 IS_NEWEST = os.environ.get("MEMTOOL_CLIENTS") == "newest"
-_CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-CLIENTS = _CACHE / f"memtool-live-clients{'-newest' if IS_NEWEST else ''}"
+CLIENTS = CACHE / f"memtool-live-clients{'-newest' if IS_NEWEST else ''}"
 PACKAGES = {
     "claude": "@anthropic-ai/claude-code",
     "cline": "cline",
@@ -35,34 +33,19 @@ PACKAGES = {
     "opencode": "opencode-ai",
     "qwen": "@qwen-code/qwen-code",
 }
-INSTALL_S, CLIENT_S = 600, 240
+CLIENT_S = 240
 
 
 @cache
 def programs() -> Path:
     """Return the directory of the clients' programs; the tests skip where npm cannot bring them."""
-    npm = shutil.which("npm")
-    if npm is None or shutil.which("node") is None:
-        pytest.skip("the clients come from npm, which is not here")
-    CLIENTS.mkdir(parents=True, exist_ok=True)
-    with (CLIENTS / "lock").open("w") as lock:  # several processes may run the tests
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(CLIENTS):
         if not all(map(is_current, PACKAGES)):
             # Without a version npm takes the newest one that supports its Node, which may be old.
-            _install(CLIENTS, *(f"{PACKAGES[name]}@{find_wanted(name)}" for name in PACKAGES))
+            install(CLIENTS, *(f"{PACKAGES[name]}@{find_wanted(name)}" for name in PACKAGES))
         if not (_PLUGIN / "node_modules").exists():
-            _install(_PLUGIN, f"@opencode-ai/plugin@{version('opencode')}")
+            install(_PLUGIN, f"@opencode-ai/plugin@{version('opencode')}")
     return CLIENTS / "node_modules" / ".bin"
-
-
-def _install(folder: Path, *packages: str) -> None:
-    """Install packages into a folder; the test is skipped where npm cannot bring them."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "package.json").write_text("{}")
-    call = ["npm", "install", "--save-exact", "--no-audit", "--no-fund", *packages]
-    done = subprocess.run(call, cwd=folder, check=False, capture_output=True, timeout=INSTALL_S)
-    if done.returncode:
-        pytest.skip("npm could not bring the clients")
 
 
 def find_pinned(name: str) -> str:
