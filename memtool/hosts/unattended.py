@@ -35,7 +35,7 @@ def judge(
         yield result.replace(state=BROKEN) if is_wanted and is_silencing else result
     if not (host or installed):
         what = "memtool is installed for no agent"
-        hint = "memtool install HOST, and commit its files"
+        hint = "memtool install --all"
         yield CheckResult("agents", "installed", BROKEN, what, hint)
     for name in sorted(installed):
         if not any(row.meaning in (START, PROMPT) for row in BY_NAME[name].events):
@@ -44,7 +44,7 @@ def judge(
         if runs and not any(run.shown or run.state == BROKEN for run in runs):
             what = "its hooks run, and no agent would see a memory"
             is_off = bool(context.caller.env.get("MEMTOOL_OFF"))
-            hint = "unset MEMTOOL_OFF" if is_off else "memtool list, memtool status"
+            hint = "unset MEMTOOL_OFF" if is_off else "memtool status"
             yield CheckResult(name, "silent", BROKEN, what, hint)
     yield from _check_clone(context)
 

@@ -20,6 +20,7 @@ from memtool.commands.doctor import doctor, render
 from memtool.commands.install import install
 from memtool.hosts import diagnostics
 from memtool.hosts.diagnostics import ABSENT, BROKEN, GOOD, WARNING, CheckResult
+from memtool.hosts.install import load_host
 from memtool.store import files
 from memtool.store.context import Context
 
@@ -55,7 +56,7 @@ def test_an_installed_host_works(ready: Sandbox, host: str, *, user: bool) -> No
     install(ready.context(), host, user=user)
     report = doctor(ready.context(), host)
     assert {sign.state for sign in report.signs} == {GOOD}
-    assert any("dec-a" in sign.shown for sign in report.signs) == (host not in ("cline", "cursor"))
+    assert any("dec-a" in sign.shown for sign in report.signs) == (host != "cline")
     expected = "nothing to say" if host == "cline" else "the agent sees"  # nothing governs a file
     assert expected in render(report, PIPED)
     assert report.exit_code == 0
@@ -100,16 +101,22 @@ def fake(folder: Path, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "state"), [("2.1.197 (Claude Code)", GOOD), ("3.0.0", GOOD), ("1.9.0", WARNING)]
+    ("version", "state", "how"),
+    [
+        (f"{load_host('claude').tested_version} (Claude Code)", GOOD, "as tried"),
+        ("3.0.0", GOOD, "newer than"),
+        ("1.9.0", WARNING, "older than"),
+    ],
 )
 def test_the_version_of_a_host_is_compared_with_the_tried_one(
-    ready: Sandbox, version: str, state: str
+    ready: Sandbox, version: str, state: str, how: str
 ) -> None:
     install(ready.context(), "claude")
     tools = ready.path.parent / "tools"
     fake(tools, "claude", f"#!/bin/sh\necho '{version}'\n")
     results = signs(ready, "claude", PATH=f"{tools}:{ready.env['PATH']}")
     assert results["claude", "version"].state == state
+    assert how in results["claude", "version"].detail
     assert ("claude", "version") not in signs(ready, "claude")
 
 
@@ -130,11 +137,11 @@ for line in sys.stdin:
 @pytest.mark.parametrize(
     ("count", "status", "detail"),
     [
-        (6, "trusted", ""),
-        (6, "untrusted", "skips 6 of 6"),
-        (6, "modified", "skips 6 of 6"),
-        (4, "trusted", "skips 2 of 6"),
-        (0, "trusted", "skips 6 of 6"),
+        (7, "trusted", ""),
+        (7, "untrusted", "skips 7 of 7"),
+        (7, "modified", "skips 7 of 7"),
+        (4, "trusted", "skips 3 of 7"),
+        (0, "trusted", "skips 7 of 7"),
         (None, "", ""),
     ],
 )
