@@ -684,8 +684,9 @@ ENVIRONMENT: dict[str, str] = {
     "PATH": "where git is, and which agent hosts there are",
     "XDG_CACHE_HOME": "memtool in it, by default in ~/.cache, keeps what a fleet is asked by and "
     "the sentence model of search by meaning",
-    "CLAUDE_CONFIG_DIR, CODEX_HOME, COPILOT_HOME, GEMINI_CLI_HOME, QWEN_HOME, "
-    "XDG_CONFIG_HOME": "where agent hosts keep what holds for all projects",
+    "CLAUDE_CONFIG_DIR, CODEX_HOME, GEMINI_CLI_HOME, XDG_CONFIG_HOME": "where agent hosts keep "
+    "what holds for all projects",
+    "COPILOT_HOME, QWEN_HOME": "where Copilot CLI and Qwen Code keep it",
     "QWEN_CODE_MEMORY_BASE_DIR, QWEN_RUNTIME_DIR": "where Qwen Code keeps its memories",
 }
 """Purpose of each environment variable; a key may name several, separated by commas."""

@@ -57,10 +57,10 @@ def test_a_package_works_alone_and_beside_an_installation(
         words = line.split()
         words += ["--consent", "--skip-settings"] if client.name == "gemini" else []
         call(bare, client, model.url, *words)
-    for _beside in range(2):
+    for count in range(2):
         first = ask(bare, client, model, QUESTION)
         for text in (GUIDE, PINNED, DECISION):
-            assert first.text.count(text) == 1, (text, _beside)
+            assert first.text.count(text) == 1, (text, count)
         run(bare, "install", client.name, "--yes")
 
 
