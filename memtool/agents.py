@@ -69,6 +69,8 @@ class Agent(Value):
     transcript, for a host that sends no event for it. `transcript` is the path of a session's
     transcript, or of the file that holds all sessions, for a host whose events do not always name
     it; it is below `home`, a directory in that of the user, unless `home_variable` names another.
+    `own_key` is a key of its events that no other host sends. `keys` are its names of what others
+    name as on the right, in order of precedence.
     """
 
     name: str
@@ -81,6 +83,8 @@ class Agent(Value):
     home: str = ""
     home_variable: str = ""
     transcript: str = ""
+    own_key: str = ""
+    keys: tuple[tuple[str, str], ...] = ()
 
     def find_transcript(self, session: str, env: Mapping[str, str]) -> str:
         """Return the path of a session's transcript; empty if only the events name it."""
@@ -118,6 +122,7 @@ _ROWS = (
         "text",
         # Its other hooks do not run, or what they print does not reach the model.
         events=(Event("post-tool-use", "PostToolUse", EDIT, CLINE_ANSWER, EMPTY_OBJECT),),
+        own_key="clineVersion",
     ),
     Agent(
         "codex",
@@ -151,6 +156,16 @@ _ROWS = (
         home=".copilot",
         home_variable="COPILOT_HOME",
         transcript="session-state/{session}/events.jsonl",
+        own_key="sessionId",
+        # The session id of a subagent is its own.
+        keys=(
+            ("agentId", "agent_id"),
+            ("parentAgentId", "session_id"),
+            ("sessionId", "session_id"),
+            ("toolArgs", "tool_input"),
+            ("toolName", "tool_name"),
+            ("transcriptPath", "transcript_path"),
+        ),
     ),
     Agent(
         "cursor",
@@ -162,6 +177,7 @@ _ROWS = (
             Event("session-end", "sessionEnd", END, silence=EMPTY_OBJECT),
         ),
         has_message_ids=False,
+        own_key="cursor_version",
     ),
     Agent(
         "gemini",

@@ -99,7 +99,7 @@ def doctor(
         signs += _probe_hooks(context, yes=yes)
     signs += _check_hosts(context, host)
     if ci:
-        signs = list(unattended.judge(context, signs, AGENTS, host))
+        signs = list(unattended.judge(context, signs, host))
     context.notes.clear()  # problems are reported as results
     return DoctorReport(tuple(signs), mended, host, verbose)
 

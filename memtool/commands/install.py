@@ -134,7 +134,7 @@ def uninstall(
 
     names = install.choose_hosts(context, host, every=all, user=user, verb="uninstall")
     if all:  # also where the host itself is gone by now
-        names = [*(AGENTS if user else HOSTS)]
+        names = list(AGENTS if user else HOSTS)
 
     def build_plan(name: str) -> InstallPlan:
         return plan_removal(context, name, is_user=user)

@@ -54,16 +54,15 @@ def package(
     from memtool.hosts.install import apply_steps
     from memtool.hosts.packages import PACKAGES, build_files, plan_package
 
-    project = installation.read_project()
-    place = os.path.normpath(os.path.join(context.caller.cwd, directory))
-    steps = plan_package(host, place, project)
+    contents = build_files(host, installation.read_project())
+    steps = plan_package(contents, os.path.normpath(os.path.join(context.caller.cwd, directory)))
     if not dry_run:
         apply_steps(steps)
     commands = PACKAGES[host].install.replace("DIR", shlex.quote(directory))
     return BuiltPackage(
         host,
         directory,
-        tuple(build_files(host, project)),
+        tuple(contents),
         len(steps),
         tuple(commands.splitlines()),
         dry_run,

@@ -15,15 +15,15 @@ from typing import Any
 
 from memtool.agents import COMMAND, EDIT
 from memtool.hosts.edits import (
-    ARGUMENTS,
+    COMMANDS,
     MARK,
     ConfigEdit,
     Hook,
     Site,
     TomlServer,
     WholeFile,
+    build_command_skills,
     build_skill_file,
-    load_commands,
 )
 from memtool.hosts.install import SAMPLE, Host, build_hooks, find_home
 from memtool.version import __version__
@@ -40,12 +40,9 @@ def build_parts(site: Site) -> list[ConfigEdit]:
         os.path.join(folder, "config.toml") for folder in (site.folder, site.other_folder)
     )
     edits = build_hooks("codex", site, "hooks.json", levels=levels, matchers=MATCHERS)
-    for prompt in load_commands():
-        text = prompt.to_markdown(name=prompt.name).replace(ARGUMENTS, "(what the user wrote)")
-        edits.append(WholeFile(*site.find_paths(f"skills/{prompt.name}/SKILL.md"), text))
-        edits.append(
-            WholeFile(*site.find_paths(f"skills/{prompt.name}/agents/openai.yaml"), EXPLICIT_POLICY)
-        )
+    for name, skill in zip(COMMANDS, build_command_skills(site), strict=True):
+        policy = site.find_paths(f"skills/{name}/agents/openai.yaml")
+        edits += [skill, WholeFile(*policy, EXPLICIT_POLICY)]
     return [*edits, build_skill_file(site)]
 
 

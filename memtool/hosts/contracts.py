@@ -102,22 +102,6 @@ EDITING, READING, SHELL, DELEGATING = "edit", "read", "shell", "task"
 """What a tool does: it changes files, shows one, runs a command, or starts a subagent."""
 _HOOK_CONTEXT = ("<hook_context>", "</hook_context>")
 """Markers around the context that Gemini puts before the prompt."""
-_COPILOT_KEYS = (
-    ("agentId", "agent_id"),
-    ("parentAgentId", "session_id"),
-    ("sessionId", "session_id"),
-    ("toolArgs", "tool_input"),
-    ("toolName", "tool_name"),
-    ("transcriptPath", "transcript_path"),
-)
-"""Copilot's names of what others name as on the right, in order of precedence: the session id of a
-subagent is its own."""
-_OWN_KEYS = (
-    ("clineVersion", "cline"),
-    ("cursor_version", "cursor"),
-    ("sessionId", "copilot"),
-)
-"""Keys that only one host sends."""
 _PATH_KEYS = ("file_path", "notebook_path", "absolute_path", "target_file", "path")
 """Keys of a tool's input that name its file."""
 
@@ -171,9 +155,10 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is no JSON object")
     if "clineVersion" in event:
         event |= _translate_cline(event)
-    for name, key in _COPILOT_KEYS:
-        if name in event:
-            event.setdefault(key, event[name])
+    for agent in BY_NAME.values():
+        for name, key in agent.keys:
+            if name in event:
+                event.setdefault(key, event[name])
     roots = event.get("workspace_roots")
     tool_input = _parse_arguments(event.get("tool_input"))
     tool_input = tool_input if isinstance(tool_input, dict) else {}
@@ -201,9 +186,9 @@ def read(data: bytes) -> HookEvent:
 
 def _find_client(event: Mapping[str, Any]) -> str:
     """Return the host that an event shows by itself, "" if it may be any."""
-    for key, host in _OWN_KEYS:
-        if key in event:
-            return host
+    for agent in BY_NAME.values():
+        if agent.own_key and agent.own_key in event:
+            return agent.name
     # Copilot also runs the hooks of Claude Code, in Claude's words. Unlike Claude it sends a time,
     # and unlike the others that do, no transcript.
     is_copilot = "timestamp" in event and "transcript_path" not in event

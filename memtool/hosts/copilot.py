@@ -10,14 +10,7 @@ import os
 
 from memtool.agents import COMMAND, EDIT
 from memtool.hosts import edits
-from memtool.hosts.edits import (
-    ARGUMENTS,
-    ConfigEdit,
-    Site,
-    WholeFile,
-    build_skill_file,
-    load_commands,
-)
+from memtool.hosts.edits import ConfigEdit, Site, build_command_skills, build_skill_file
 from memtool.hosts.install import Host, build_hooks, find_home
 
 MATCHERS = {COMMAND: "bash", EDIT: "apply_patch|bash|create|edit"}
@@ -35,10 +28,7 @@ def build_parts(site: Site) -> list[ConfigEdit]:
         command_key="bash",
         timeout_key="timeoutSec",
     )
-    for prompt in load_commands():
-        text = prompt.to_markdown(name=prompt.name, **{"disable-model-invocation": True})
-        text = text.replace(ARGUMENTS, "(what the user wrote)")
-        parts.append(WholeFile(*site.find_paths(f"skills/{prompt.name}/SKILL.md"), text))
+    parts += build_command_skills(site, **{"disable-model-invocation": True})
     return [*parts, build_skill_file(site)]
 
 

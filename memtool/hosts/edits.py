@@ -496,6 +496,19 @@ def build_command_files(
     ]
 
 
+def build_command_skills(site: Site, **host_keys: str | bool) -> list[ConfigEdit]:
+    """Return a skill per slash command, for a host that has no commands of a project."""
+    texts = {
+        prompt.name: prompt.to_markdown(name=prompt.name, **host_keys).replace(
+            ARGUMENTS, "(what the user wrote)"
+        )
+        for prompt in load_commands()
+    }
+    return [
+        WholeFile(*site.find_paths(f"skills/{name}/SKILL.md"), text) for name, text in texts.items()
+    ]
+
+
 def load_skill() -> Prompt:
     """Return the skill that teaches an agent to use memtool."""
     return _read_prompt("skill", SKILL)

@@ -452,7 +452,7 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
     Raises:
         MemtoolError: neither or both were given, or the host does not support this.
     """
-    is_git = host in (AGENTS_MD, GIT, PRE_COMMIT)
+    is_of_repository = host in (AGENTS_MD, GIT, PRE_COMMIT)
     if bool(host) == every:
         raise MemtoolError(
             f"memtool {verb} needs a host, or --all"
@@ -460,12 +460,12 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
             else "HOST and --all exclude each other",
             hint=f"memtool {verb} claude\nHOST is one of {', '.join(HOSTS)}",
         )
-    if is_git and user:
+    if is_of_repository and user:
         raise MemtoolError(
             f"--user does not apply to {host}: it belongs to one repository",
             hint=f"memtool {verb} {host}",
         )
-    if context.is_global and not is_git and not user:
+    if context.is_global and not is_of_repository and not user:
         raise MemtoolError(
             "cannot install into the global repository",
             hint=f"for all your projects: memtool {verb} {host or '--all'} --user",

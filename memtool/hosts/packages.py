@@ -18,6 +18,7 @@ from memtool.errors import MemtoolError
 from memtool.hosts.edits import Site
 from memtool.hosts.install import FileStep, load_host
 from memtool.installation import DISTRIBUTION, Project
+from memtool.store.files import read_or_none
 from memtool.value import Value, first_few
 from memtool.version import __version__
 
@@ -229,31 +230,26 @@ def _build_evals() -> Iterator[tuple[str, bytes]]:
             yield f"evals/{case}/{_SCRIPT}", script
 
 
-def plan_package(name: str, directory: str, project: Project) -> tuple[FileStep, ...]:
+def plan_package(contents: Mapping[str, bytes], directory: str) -> tuple[FileStep, ...]:
     """Plan to write a package into a directory that is absent, empty or an earlier package.
 
     Raises:
-        MemtoolError: the directory has files of others, or cannot be read.
+        MemtoolError: the directory has files of others.
     """
-    contents = build_files(name, project)
-    present = _list_files(directory)
-    foreign = sorted(present - contents.keys())
+    foreign = sorted(_list_files(directory) - contents.keys())
     if foreign:
         raise MemtoolError(
             f"{directory} is not a package of memtool: it has {first_few(foreign, 2)}",
             hint="name a directory that is empty or does not exist",
             code="not-empty",
         )
-    steps = []
-    for path, data in contents.items():
-        place = os.path.join(directory, path)
-        before = None
-        if path in present:
-            with open(place, "rb") as file:
-                before = file.read()
-        if before != data:
-            steps.append(FileStep("own", place, data=data, before=before))
-    return tuple(steps)
+    places = {os.path.join(directory, path): data for path, data in contents.items()}
+    before = {place: read_or_none(place) for place in places}
+    return tuple(
+        FileStep("own", place, data=data, before=before[place])
+        for place, data in places.items()
+        if before[place] != data
+    )
 
 
 def _list_files(directory: str) -> set[str]:

@@ -20,17 +20,14 @@ _SILENCING = frozenset({"installed", "subdirectory", "switch"})
 """Checks that leave an agent without memories if they are not good."""
 
 
-def judge(
-    context: Context, results: Sequence[CheckResult], hosts: Sequence[str], host: str
-) -> Iterator[CheckResult]:
+def judge(context: Context, results: Sequence[CheckResult], host: str) -> Iterator[CheckResult]:
     """Yield the results of all checks as a job must take them, then those that only a job needs.
 
-    `hosts` are the names of all agent hosts, which are areas of results; `host` is the one that the
-    job runs, empty if any will do.
+    `host` is the agent host that the job runs, empty if any will do.
     """
     installed = {row.area for row in results if row.name == "installed" and row.state == GOOD}
     for result in results:
-        is_wanted = result.area not in hosts or result.area in (host, *installed)
+        is_wanted = result.area not in BY_NAME or result.area in (host, *installed)
         is_silencing = result.name in _SILENCING and result.state in (ABSENT, WARNING)
         yield result.replace(state=BROKEN) if is_wanted and is_silencing else result
     if not (host or installed):

@@ -63,7 +63,7 @@ def read_call(line: str, folder: str, since_ns: int) -> ShellCall:
 
 def find_touched(context: Context, own: RepositoryCandidates, call: ShellCall) -> TouchedFiles:
     """Return the governed files that a command changed and those that it names."""
-    governed = GovernedPaths(list_governed(own), bool(own.grounds.tree.imported_ids))
+    governed = GovernedPaths(list_governed(own), is_open=bool(own.grounds.tree.imported_ids))
     if not governed:
         return TouchedFiles()
     changed = [path for path in _find_changed(context, governed, call) if governed.has(path)]
@@ -95,7 +95,7 @@ class GovernedPaths:
     With `is_open` any file may be governed, by ties that no memory names.
     """
 
-    def __init__(self, entries: Iterable[str], is_open: bool) -> None:  # noqa: FBT001  # see above
+    def __init__(self, entries: Iterable[str], *, is_open: bool) -> None:
         self.is_open = is_open
         self.plain: set[str] = set()
         self.globs: dict[str, list[str]] = {}
