@@ -332,6 +332,14 @@ ROWS: tuple[Row, ...] = (
             "settings say so, as memtool --global config capture.promote true"
         ),
     ),
+    (
+        "capture.suggest",
+        True,
+        (
+            'tell an agent that a prompt such as "from now on …" may be worth keeping: '
+            "at most three times a session"
+        ),
+    ),
     ("redaction.allow_emails", (), "addresses that may stand in memories"),
     (
         "redaction.allow_domains",
@@ -574,6 +582,7 @@ PERSONAL = frozenset(
         "ledger.enabled",
         "capture.auto",
         "capture.promote",
+        "capture.suggest",
         "promote.preset",
         "maintain.schedule",
         "maintain.prune_days",

@@ -15,9 +15,9 @@ from memtool.sessions import lifecycle, store
 from memtool.sessions.model import Message
 from memtool.store import files
 
-RULE = "From now on always use uv in this repository, never pip."
+RULE = "Remember: always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
-FACT = "Turns out the webhook signature is computed over the raw body."
+FACT = "Note: the webhook signature is computed over the raw body."
 ANSWERING = str(Path(__file__).parents[1] / "sessions" / "model_program.py")
 
 
@@ -94,7 +94,7 @@ def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
     rows = listed(sandbox)
     assert memories(sandbox) == []
     fact = rows["The webhook signature is computed over the raw body."]
-    assert (fact["points"], fact["signals"], fact["why"]) == (0, [], "0 of 3 points")
+    assert (fact["points"], fact["signals"], fact["why"]) == (0, [], "worth keeping? 0 of 3 points")
     rule = rows[CONTENT]
     assert (rule["points"], rule["signals"]) == (6, ["user-intent", "important"])
     assert (rule["session"], rule["category"], rule["promoted"]) == (id_, "preference", False)
@@ -122,7 +122,7 @@ def test_a_commit_holds_the_memories_alone(sandbox: Sandbox):
     """Other staged files stay staged; the trailer names the memories."""
     sandbox.write("a.txt", "a")
     sandbox.git("add", "a.txt")
-    session(sandbox, RULE, "We never mock the database in integration tests.")
+    session(sandbox, RULE, "Remember: we never mock the database.")
     done = sandbox.json("promote", "--commit")
     assert len(done["memories"]) == 2
     names = sandbox.git("show", "--name-only", "--format=%B", done["commit"])
@@ -134,7 +134,7 @@ def test_what_was_promoted_before_the_disk_refused_is_named(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ):
     """The message does not claim that nothing was changed; the next run promotes the rest."""
-    session(sandbox, RULE, "We never mock the database in integration tests.")
+    session(sandbox, RULE, "Remember: we never mock the database.")
     real = files.create
 
     def full(root: str, path: str, data: bytes) -> None:
@@ -166,12 +166,12 @@ def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox):
 
 
 def test_two_sessions_and_two_agents_are_enough_for_what_nobody_asked_to_keep(sandbox: Sandbox):
-    """Two points and one are three, which the balanced preset takes."""
+    """Two points for each, and the balanced preset asks for three."""
     session(sandbox, FACT)
     assert sandbox.json("promote")["memories"] == []
     session(sandbox, f"{FACT} Good to know.", agent="codex")
     row = listed(sandbox)["The webhook signature is computed over the raw body."]
-    assert (row["points"], row["signals"]) == (3, ["two-sessions", "two-agents"])
+    assert (row["points"], row["signals"]) == (4, ["two-sessions", "two-agents"])
     first, second = sandbox.json("promote")["memories"]
     assert (first["is_new"], second["is_new"]) == (True, False)
     assert len(memories(sandbox)) == 1
@@ -199,10 +199,10 @@ def test_presets_ask_for_more_or_less(sandbox: Sandbox):
 
 
 def test_what_nobody_asked_to_keep_is_promoted_by_hand_only(sandbox: Sandbox):
-    """A discovery has no points of its own; who names it promotes it."""
-    session(sandbox, "Turns out that the CI caches wheels.")
+    """What a rule recognises is a question; who names it promotes it."""
+    session(sandbox, "Note that the CI caches wheels.")
     (row,) = listed(sandbox).values()
-    assert row["why"] == "0 of 3 points"
+    assert row["why"] == "worth keeping? 0 of 3 points"
     (made,) = sandbox.json("promote", "--finding", row["id"])["memories"]
     assert made["is_new"]
 
@@ -330,7 +330,7 @@ def test_without_sessions_and_with_an_empty_one(sandbox: Sandbox):
 def test_a_damaged_session_keeps_no_other_from_being_promoted(sandbox: Sandbox):
     """It is skipped with a note, and reported if it is asked for by name."""
     id_ = session(sandbox, RULE)
-    session(sandbox, "We never mock the database in integration tests.")
+    session(sandbox, "Remember: we never mock the database.")
     (sandbox.path / ".git/memtool/sessions" / id_ / "head.json").write_text("{")
     done = sandbox.run("promote")
     assert (done.returncode, "is damaged" in done.stderr) == (0, True)
@@ -340,7 +340,7 @@ def test_a_damaged_session_keeps_no_other_from_being_promoted(sandbox: Sandbox):
 
 def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandbox):
     """A finding with personal data in a journal of another hand is told, without the data."""
-    id_ = session(sandbox, RULE, "We never mock the database in integration tests.")
+    id_ = session(sandbox, RULE, "Remember: we never mock the database.")
     listed(sandbox)
     place = sandbox.path / ".git/memtool/sessions" / id_ / "findings.jsonl"
     place.write_text(place.read_text().replace("the database", "mia.wong@corp-mail.net"))
@@ -353,7 +353,7 @@ def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandb
 @pytest.mark.slow
 def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
     """One waits for the other, and finds nothing left to do."""
-    session(sandbox, RULE, "We never mock the database in integration tests.")
+    session(sandbox, RULE, "Remember: we never mock the database.")
     runs = [
         subprocess.Popen(
             [sys.executable, "-m", "memtool", "promote"],
@@ -486,7 +486,7 @@ def test_curate_without_a_model_proposes_what_contradicts(sandbox: Sandbox):
 def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
     """Both are kept, and the next step is named; agreeing candidates are not reported."""
     sandbox.run("remember", "We always retry payments after a timeout.")
-    session(sandbox, "From now on never retry payments after a timeout.", RULE)
+    session(sandbox, "Remember: never retry payments after a timeout.", RULE)
     done = sandbox.run("promote")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
     (warning,) = [line for line in done.stderr.splitlines() if " may contradict " in line]
@@ -522,7 +522,7 @@ def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
     sandbox.env |= {"MEMTOOL_NOW": "2026-11-22T12:00:00Z"}
     sandbox.run("remember", "We always retry payments after a timeout.", "--commit")
     sandbox.env |= {"MEMTOOL_NOW": "2026-11-23T12:00:00Z"}
-    heard_at(sandbox, "2026-03-05T09:00:00Z", "From now on never retry payments after a timeout.")
+    heard_at(sandbox, "2026-03-05T09:00:00Z", "Remember: never retry payments after a timeout.")
     done = sandbox.run("promote", "--commit", GIT_COMMITTER_DATE="2026-11-23T12:00:00Z")
     (path,) = done.stdout.splitlines()
     memory = document.read((sandbox.path / path).read_bytes(), "")
@@ -544,8 +544,8 @@ def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
 
 def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
     """Otherwise it would expire before a reviewer could confirm it."""
-    heard_at(sandbox, "2025-10-05T09:00:00Z", "We decided to keep the carts in Postgres.")
-    heard_at(sandbox, "2026-02-05T09:00:00Z", "We decided to keep the orders in SQLite.")
+    heard_at(sandbox, "2025-10-05T09:00:00Z", "Remember: we decided to keep the carts in Postgres.")
+    heard_at(sandbox, "2026-02-05T09:00:00Z", "Remember: we decided to keep the orders in SQLite.")
     sandbox.run("promote")
     old, new = (document.read(path.read_bytes(), "") for path in memories(sandbox))
     assert (old.text("timestamp"), new.text("timestamp")) == (
@@ -559,7 +559,7 @@ def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
 
 def test_what_is_said_again_has_the_date_of_the_last_time(sandbox: Sandbox):
     """Whichever finding is promoted first; a statement after a decision may replace it."""
-    text = "From now on never retry payments after a timeout."
+    text = "Remember: never retry payments after a timeout."
     sandbox.run(
         "remember", "We always retry payments after a timeout.", MEMTOOL_NOW="2026-02-20T12:00:00Z"
     )
@@ -708,7 +708,7 @@ def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
 
 def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     """Of project and user whoever says no; a category that does not exist is refused."""
-    session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    session(sandbox, RULE, "Remember: we decided to keep the carts in Postgres.")
     sandbox.env["MEMTOOL_GLOBAL"] = str(sandbox.path.parent / "global")
     sandbox.write(".memory/config.toml", "[extraction]\nenabled = false\n")
     assert listed(sandbox) == {}
@@ -719,7 +719,7 @@ def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     assert (wrong.returncode, "unknown categories: desicion" in wrong.stderr) == (2, True)
     sandbox.write(".memory/config.toml", "[extraction]\nenabled = true\n")
     assert sandbox.run("--global", "config", "extraction.enabled", "false").returncode == 0
-    session(sandbox, "From now on never use tabs in this repository, please.")
+    session(sandbox, "Remember: never use tabs in this repository, please.")
     assert len(listed(sandbox)) == 1
 
 
@@ -827,7 +827,7 @@ def test_what_a_person_asks_to_keep_waits_whatever_its_length(
     long = " ".join(f"depot{number} ships on weekdays and" for number in range(20)) + " rests."
     text = (
         "User: Remember that the QA lead is Bo.\n\n"
-        "From now on, sign webhooks with Ed25519.\n\n"
+        "Remember: sign webhooks with Ed25519.\n\n"
         "Keep in mind: tabs.\n\n"
         f"Remember that {long}\n\nAssistant: Noted.\n"
     )

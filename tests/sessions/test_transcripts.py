@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memtool.errors import MemtoolError
 from memtool.inject import block
 from memtool.sessions import model
-from memtool.sessions.extract import extract
+from memtool.sessions.extract.extraction import extract
 from memtool.sessions.model import Message
 from memtool.sessions.transcripts import markup, plain_text, reader
 from memtool.sessions.transcripts.markup import TranscriptContext, parse_moment

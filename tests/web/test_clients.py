@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PATIENT_S = 60.0
 TALK = """\
-User: We decided to keep sessions in Redis because Postgres was too slow for them.
+User: Remember: we decided to keep sessions in Redis because Postgres was too slow for them.
 Assistant: Noted. Sessions stay in Redis.
 User: Always run the migrations before you deploy, never after.
 Assistant: Migrations run first.

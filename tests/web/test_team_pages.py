@@ -251,7 +251,7 @@ def test_hostile_text_is_text_on_every_page(writable: Browser):
         )
     begun = writable.box.run("session", "start", "--title", f"Evil {HOSTILE}", "--agent", HOSTILE)
     session = begun.stdout.strip()
-    statement = f"We decided to keep {hostile} for all of the tickets from now on."
+    statement = f"Remember: we keep {hostile} for all of the tickets."
     writable.box.run("session", "add", session, "--role", "user", statement)
     seen = 0
     for path in (

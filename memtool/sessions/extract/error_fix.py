@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 
 from memtool import tables
+from memtool.authoring.classification import MAX_FILES
 from memtool.memory.environment import (
     MARK,
     REDACTED,
@@ -22,7 +23,6 @@ from memtool.memory.environment import (
     write_environment,
 )
 from memtool.sessions.extract.scene import Scene, ToolRun
-from memtool.sessions.extract.sentences import MAX_FILES
 from memtool.sessions.model import CUT, RESOLVED, Finding, make_printable
 from memtool.value import Value, digest
 
