@@ -120,6 +120,7 @@ CASES: dict[str, str] = {
         eval --gated --limit 3
         eval --floor recall@5=0.99
         eval --at origin/main
+        eval --sessions
     """,
     "history": """
         drift --all

@@ -27,7 +27,7 @@ ROWS = [
 `keep` changes what an agent should do in another session, `weak` is defensible both ways, `oneoff`
 is about the work of the moment, and `no` is everything else.
 """
-MIN_PRECISION, MIN_RECALL = 0.75, 0.5
+MIN_PRECISION, MIN_RECALL = 0.85, 0.45
 TRAPS = (
     "Here is how we always deploy.",
     "Here are the rules that you must only read today.",

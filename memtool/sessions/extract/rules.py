@@ -14,7 +14,6 @@ IMPORTANCE = {
     "told": 0.7,
     "prefer": 0.7,
     "must-only": 0.65,
-    "note": 0.6,
     "this-is-a": 0.6,
 }
 """The rules whose statements are findings, in the order in which they are tried, with their

@@ -16,7 +16,7 @@ from memtool.value import Value
 MAX_TEXT = 20_000
 """Maximum characters of a message that are read; people do not type more."""
 _FENCE = re.compile(r"^[ \t]*(```|~~~)")
-_TAG = re.compile(r"<([a-z][a-z_-]{2,40})>")
+_TAG = re.compile(r"<([a-z][a-z_-]{2,40})(?: [^<>\n]{1,200})?>")
 _LOG = re.compile(
     r"^\s*(?:"
     r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d"
@@ -31,7 +31,7 @@ _LOG = re.compile(
     r"|(?:\$|>>>|\.\.\.|#|%|\u276f|\u279c) "
     r"|npm (?:ERR!|WARN)"
     r"|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:"
-    r"|[\w./-]+:\d+(?::\d+)?:"
+    r"|[\w./-]+:(?:\d+(?::\d+)?| line \d+):"
     r"|[{}\[\]]"
     r"|\|"
     r")"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from memtool.sessions.extract.scene import Scene
     from memtool.sessions.model import Finding
 
-CUT = (PINNED, REMEMBER, "note")
+CUT = (PINNED, REMEMBER)
 """Rules whose phrase only introduces the statement."""
 NEVER_REMEMBERED = ("asks", "fault", "here")
 """Vetoes that hold for what a person asks to remember, too."""
@@ -84,11 +84,16 @@ def read_statement(sentence: Sentence, *, is_long: bool = False) -> Stated | Non
     veto = _find_veto(text, plain)
     if veto and (not is_asked or veto in NEVER_REMEMBERED):
         return None
-    if not is_asked and (is_long or len(text.split()) > MAX_WORDS):
+    if not is_asked and (is_long or _count_words(text) > MAX_WORDS):
         return None
     return Stated(
         rule, _cut(text, plain[: place[1]].strip()) if rule in CUT and place[0] <= 1 else text
     )
+
+
+def _count_words(text: str) -> int:
+    """Return about how many words a text has: in Chinese and Japanese two characters are one."""
+    return len(text.split()) + sum(char >= "\u3040" for char in text) // 2
 
 
 def _find_veto(text: str, plain: str) -> str:
