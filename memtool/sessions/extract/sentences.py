@@ -32,7 +32,7 @@ _LOG = re.compile(
     r"|npm (?:ERR!|WARN)"
     r"|(?:[\w.]+\.)?[A-Z]\w*(?:Error|Exception)\b:"
     r"|[\w./-]+:(?:\d+(?::\d+)?| line \d+):"
-    r"|[{}\[\]]"
+    r"|[{}\[\]\u26a0\u2716\u2717]"
     r"|\|"
     r")"
 )
