@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.extract import error_fix, extract, user_rules
-from memtool.sessions.extract.error_fix import find_failure
+from memtool.sessions.extract import extract, user_rules
+from memtool.sessions.extract.commands import normalize_command
+from memtool.sessions.extract.failures import find_failure
 from memtool.sessions.extract.sentences import REASONS, Reason, find_reason
 from memtool.sessions.extract.user_rules import PHRASES, RequestPhrase
 from memtool.sessions.model import INTENT, PIN, RESOLVED, Message
@@ -172,7 +173,7 @@ def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
 def test_a_command_is_the_same_with_other_dressing():
     """Directory, environment and redirections do not make another command."""
     for line in ("cd app && pytest -q", "CI=1 pytest -q 2>&1 | tail -5", "pytest  -q || true"):
-        assert error_fix.normalize_command(line) == "pytest -q"
+        assert normalize_command(line) == "pytest -q"
 
 
 FOREIGN = """Traceback:

@@ -13,6 +13,8 @@ from __future__ import annotations
 import re
 
 from memtool.sessions.extract import error_fix, user_rules
+from memtool.sessions.extract.commands import normalize_command
+from memtool.sessions.extract.failures import find_failure
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.extract.sentences import find_content_words
 
@@ -154,7 +156,7 @@ def _find_undone(findings: list[Finding], proved: set[int], scene: Scene) -> set
         if not run.is_command:
             continue
         undoes = bool(_UNDOES.search(run.call.call)) and run.is_ok is not False
-        failure = error_fix.find_failure(run.answer.text) if run.is_ok is False else None
+        failure = find_failure(run.answer.text) if run.is_ok is False else None
         for at in proved if undoes or failure else ():
             finding = findings[at]
             behind = run.answer.number - finding.messages[-1]
@@ -163,7 +165,7 @@ def _find_undone(findings: list[Finding], proved: set[int], scene: Scene) -> set
             is_again = (
                 failure is not None
                 and failure.what == finding.field("failure")
-                and error_fix.normalize_command(run.call.call) == finding.field("command")
+                and normalize_command(run.call.call) == finding.field("command")
             )
             names_it = (
                 any(path in run.call.call for path in finding.files)
