@@ -332,6 +332,15 @@ ROWS: tuple[Row, ...] = (
             "settings say so, as memtool --global config capture.promote true"
         ),
     ),
+    (
+        "capture.traces",
+        "off",
+        (
+            "list each error that was resolved in a session; off leaves out those of one session "
+            "alone, unless the session is named"
+        ),
+        ("off", "on"),
+    ),
     ("redaction.allow_emails", (), "addresses that may stand in memories"),
     (
         "redaction.allow_domains",
@@ -574,6 +583,7 @@ PERSONAL = frozenset(
         "ledger.enabled",
         "capture.auto",
         "capture.promote",
+        "capture.traces",
         "promote.preset",
         "maintain.schedule",
         "maintain.prune_days",

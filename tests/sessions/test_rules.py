@@ -170,9 +170,14 @@ def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
     assert kinds(*rows) == []
 
 
-def test_a_command_is_the_same_with_other_dressing():
+def test_a_command_is_quoted_without_its_dressing():
     """Directory, environment and redirections do not make another command."""
-    for line in ("cd app && pytest -q", "CI=1 pytest -q 2>&1 | tail -5", "pytest  -q || true"):
+    for line in (
+        "cd app && pytest -q",
+        "CI=1 pytest -q 2>&1 | tail -5",
+        "pytest  -q || true",
+        'export A=$(b -c 1) && cd "x y" && pytest -q',
+    ):
         assert normalize_command(line) == "pytest -q"
 
 

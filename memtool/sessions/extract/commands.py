@@ -101,8 +101,9 @@ def _covers(target: CommandTarget, failed: CommandTarget) -> bool:
     """Return whether a command runs on all targets of a failed one, or on most of many."""
     if target.program != failed.program or failed.covers(target):
         return target.program == failed.program
-    if not (target.targets or target.unsure):  # a tool that checks all if nothing is named
-        return target.program in _CHECKS
+    words = target.targets | target.unsure
+    if words <= _CHECKS:  # a tool that checks all if nothing is named
+        return target.program in _CHECKS or bool(words & failed.targets)
     shared = len(failed.targets & target.targets)
     return shared >= MIN_SHARED and shared >= MIN_SHARE * len(failed.targets)
 
