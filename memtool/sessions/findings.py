@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
 
-RULES = "rules-5"
+RULES = "rules-6"
 """Version of the rules. It changes whenever the same messages would give other findings."""
 REREAD_DIVISOR = 20
 """A session is read again once one part in this many is new."""

@@ -20,7 +20,11 @@ _READING = frozenset(_PROGRAMS["shell"])
 _READING_GIT = frozenset(_PROGRAMS["git"])
 _RECORDING_GIT = frozenset(_PROGRAMS["recording"])
 _CHECKS = frozenset(_PROGRAMS["check"])
+_INSTALLING = frozenset(_PROGRAMS["install"])
 _FILING = frozenset(_PROGRAMS["files"])
+_SCRIPT = frozenset("-")
+"""The target of a script that is typed into an interpreter."""
+_SCRIPT_OPTIONS = frozenset(("-", "-c", "-e", "-r", "--eval"))
 _SHELLS = frozenset(("bash", "cmd", "powershell", "pwsh", "sh", "zsh"))
 _INTERPRETERS = frozenset(("node", "perl", "php", "python", "ruby"))
 _VALUE = r"(?:\$\([^()]*\)|\"[^\"]*\"|'[^']*'|[^\s;&|\"']+)"
@@ -70,9 +74,10 @@ def is_probe(line: str) -> bool:
 def find_targets(line: str) -> tuple[CommandTarget, ...]:
     """Return the programs of a command line with what they run on, without those that only read.
 
-    A script on standard input gives none, as it is another one each time.
+    All scripts that are typed into one interpreter have the same target.
     """
-    return tuple(target for _command, target in _find_commands(line))
+    rows = [target for _command, target in _find_commands(line)]
+    return tuple(target for target in rows if target.program not in _FILING) or tuple(rows)
 
 
 def _find_commands(line: str) -> list[tuple[SimpleCommand, CommandTarget]]:
@@ -82,10 +87,19 @@ def _find_commands(line: str) -> list[tuple[SimpleCommand, CommandTarget]]:
         program = target.program if target else ""
         if target is None or program in _SHELLS or program.lower() in _READING:
             continue
-        is_typed_in = program in _INTERPRETERS and not (target.targets or target.unsure)
-        if not (is_typed_in or (program == "git" and _READING_GIT & target.targets)):
+        is_named = target.targets or target.unsure
+        if program in _INTERPRETERS and not (
+            is_named and _SCRIPT_OPTIONS.isdisjoint(command.words)
+        ):
+            target = CommandTarget(program, _SCRIPT)
+        if not (program == "git" and _READING_GIT & target.targets):
             commands.append((command, target))
-    return [row for row in commands if row[1].program not in _FILING] or commands
+    return commands
+
+
+def is_script(targets: Sequence[CommandTarget]) -> bool:
+    """Return whether a command line runs a script that was typed in, another one each time."""
+    return all(target.targets == _SCRIPT for target in targets)
 
 
 def _split(line: str) -> list[SimpleCommand]:
@@ -119,6 +133,11 @@ def can_fix(failed: Sequence[CommandTarget], targets: Sequence[CommandTarget]) -
     )
 
 
+def can_install(targets: Sequence[CommandTarget]) -> bool:
+    """Return whether a command line installs something."""
+    return any(target.program != "git" and _INSTALLING & target.targets for target in targets)
+
+
 def list_written(line: str) -> tuple[str, ...]:
     """Return the files that a command line writes by redirection, or edits in place."""
     paths: list[str] = []
@@ -143,6 +162,8 @@ def find_wording(before: str, after: str) -> str:
     old, new = ([_spell(*row) for row in _find_commands(line)] for line in (before, after))
     earlier, plain = normalize_command(before), normalize_command(after)
     is_quoted = plain != earlier and _QUOTES.sub("", plain) == _QUOTES.sub("", earlier)
+    if plain == earlier and old != new:  # only the directory differs
+        return _AFTER.sub("", " ".join(after.split()))
     return plain if old != new or is_quoted else ""
 
 

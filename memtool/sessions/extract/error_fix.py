@@ -24,12 +24,14 @@ from memtool.memory.environment import (
 )
 from memtool.sessions.extract.commands import (
     can_fix,
+    can_install,
     cut,
     find_settings,
     find_targets,
     find_wording,
     is_probe,
     is_same,
+    is_script,
     list_written,
     normalize_command,
 )
@@ -77,6 +79,7 @@ class Episode:
         self.run = run
         self.line = normalize_command(run.call.call)
         self.targets = targets
+        self.is_script = is_script(targets)
         self.failure = failure
         self.key = compute_failure_key(failure.signature)
 
@@ -91,6 +94,7 @@ class Episode:
 def find_episodes(scene: Scene) -> list[Episode]:
     """Return the failures of a session's commands, resolved or not, in the order they began."""
     episodes: list[Episode] = []
+    installed = -1
     for at, run in enumerate(scene.runs):
         is_foreign = run.is_command and run.answer.number not in scene.own
         targets = find_targets(run.call.call) if is_foreign else ()
@@ -100,7 +104,15 @@ def find_episodes(scene: Scene) -> list[Episode]:
         line, text = run.call.call, run.answer.text
         failure = None if is_working else find_failure(text) or find_last_words(text)
         key = compute_failure_key(failure.signature) if failure else ""
-        going = [each for each in episodes if each.worked < 0 and each.is_of(targets, line)]
+        installed = at if is_working and can_install(targets) else installed
+        # A script that works is another one, which proves nothing unless something was installed.
+        going = [
+            each
+            for each in episodes
+            if each.worked < 0
+            and each.is_of(targets, line)
+            and not (is_working and each.is_script and installed < each.last)
+        ]
         for episode in going:
             if is_working:
                 episode.worked = at
@@ -138,7 +150,7 @@ def find(scene: Scene) -> Iterator[Finding]:
     resolved = [episode for episode in find_episodes(scene) if episode.worked >= 0]
     for episode in sorted(resolved, key=lambda each: (each.worked, each.first)):
         earlier = {path for at, path in edits if at < episode.first}
-        if episode.until - episode.last <= MAX_BETWEEN and not _is_own(episode, earlier):
+        if episode.until - episode.last <= MAX_BETWEEN and not episode.failure.is_planned:
             yield from _find_fix(scene, episode, earlier)
 
 
@@ -150,7 +162,7 @@ def _find_edited(run: ToolRun) -> tuple[str, ...]:
 
 
 def _is_own(episode: Episode, earlier: Iterable[str]) -> bool:
-    """Return whether a failure is work in progress: planned, or in a file edited before."""
+    """Return whether a failure is work in progress: in a file edited before."""
     failure, text = episode.failure, episode.run.answer.text.replace("\\", "/")
     programs = {target.program for target in episode.targets}
     for path in map(shorten_path, earlier):
@@ -160,13 +172,14 @@ def _is_own(episode: Episode, earlier: Iterable[str]) -> bool:
         said = failure.what if path.endswith(_CONFIG) else text
         if path and path in said and "git" not in programs:
             return True
-    return failure.is_planned
+    return False
 
 
 def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Finding]:
     """Yield the finding that the steps in between resolved a failure, if there are any.
 
     Edits of a program after earlier edits are work in progress; those of its configuration are not.
+    A failure of the agent's own code, or of a script that it typed, needs something installed.
     """
     failed, failure = episode.run, episode.failure
     between = scene.runs[episode.last + 1 : episode.until]
@@ -182,8 +195,10 @@ def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Fin
     line, next_line = scene.runs[episode.last].call.call, scene.runs[episode.until].call.call
     exports = [call for call in done if not find_targets(call)]
     settings = find_settings(line, "\n".join((*exports, next_line)))
-    is_settled = commands or touched or settings or episode.until != episode.worked
-    wording = "" if is_settled else find_wording(line, next_line)
+    wording = find_wording(line, next_line) if episode.until == episode.worked else ""
+    if episode.is_script or _is_own(episode, earlier):
+        touched, settings, wording = [], "", ""
+        commands = [command for command in commands if can_install(find_targets(command))]
     paths = tuple(dict.fromkeys(path for _run, path in touched))[:MAX_FILES]
     named = [shorten_path(path) for path in paths]
     steps = [f"`{cut(command)}`" for command in commands[-MAX_NAMED:]]
@@ -191,7 +206,8 @@ def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Fin
         suffix = " and others" if len(named) > MAX_NAMED else ""
         steps.append(f"changing {', '.join(named[:MAX_NAMED])}{suffix}")
     steps += [f"setting `{cut(settings)}`"] if settings else []
-    steps += [f"running `{cut(wording)}`"] if wording else []
+    if wording and not (steps and wording.startswith("cd ")):
+        steps.append(f"running `{cut(wording)}`")
     if not steps:
         return
     fix = " and ".join(filter(None, (", ".join(steps[:-1]), steps[-1])))
