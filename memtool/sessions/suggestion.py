@@ -33,7 +33,7 @@ def suggest(context: Context, session: str, prompt: str) -> tuple[str, tuple[tup
 
     At most once a prompt, and `MAX_A_SESSION` times a session.
     """
-    if not (session and context.settings.setting(KEY) and asks_to_keep(prompt)):
+    if not (session and context.settings.text(KEY) == "on" and asks_to_keep(prompt)):
         return "", ()
     mark = (MARK, digest(prompt.encode(errors="replace"), 8))
     earlier = {

@@ -334,11 +334,21 @@ ROWS: tuple[Row, ...] = (
     ),
     (
         "capture.suggest",
-        True,
+        "on",
         (
             'tell an agent that a prompt such as "from now on …" may be worth keeping: '
             "at most three times a session"
         ),
+        ("off", "on"),
+    ),
+    (
+        "capture.traces",
+        "off",
+        (
+            "list each error that was resolved in a session; off leaves out those of one session "
+            "alone, unless the session is named"
+        ),
+        ("off", "on"),
     ),
     ("redaction.allow_emails", (), "addresses that may stand in memories"),
     (
@@ -583,6 +593,7 @@ PERSONAL = frozenset(
         "capture.auto",
         "capture.promote",
         "capture.suggest",
+        "capture.traces",
         "promote.preset",
         "maintain.schedule",
         "maintain.prune_days",

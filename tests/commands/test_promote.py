@@ -50,6 +50,15 @@ def listed(sandbox: Sandbox, *args: str) -> dict[str, dict]:
     return {row["content"]: row for row in sandbox.json("promote", "--list", *args)["findings"]}
 
 
+def promote_traces(sandbox: Sandbox, *options: str) -> list[dict]:
+    """Promote every trace that can be, as a person who names it does; return the memories."""
+    sandbox.run("config", "capture.traces", "on")
+    rows = sandbox.json("promote", "--list")["findings"]
+    wanted = [row["id"] for row in rows if row["category"] == "error" and not row["promoted"]]
+    named = [word for id_ in wanted for word in ("--finding", id_)]
+    return sandbox.json("promote", *options, *named)["memories"]
+
+
 def memories(sandbox: Sandbox) -> list[Path]:
     return sorted((sandbox.path / ".memory").rglob("*-*.md"))
 
@@ -75,9 +84,10 @@ def test_a_rule_of_a_person_becomes_a_candidate_with_its_source(sandbox: Sandbox
 
 
 def test_an_error_with_its_fix_becomes_a_trace_with_every_section(sandbox: Sandbox):
-    """Two points for the resolution and one for the importance suffice; the gate finds no fault."""
+    """A person names it, as one session alone does not suffice; the gate finds no fault."""
     broken_and_fixed(sandbox)
-    (made,) = sandbox.json("promote", "--commit")["memories"]
+    assert sandbox.json("promote", "--commit")["memories"] == []
+    (made,) = promote_traces(sandbox, "--commit")
     shown = sandbox.json("show", made["id"])
     titles = [part["title"] for part in shown["sections"] if part["title"]]
     assert titles == ["Command", "Failure", "Changes", "Environment", "Fix"]
@@ -623,7 +633,7 @@ def test_a_failure_of_three_sessions_is_one_memory_with_three_sources(sandbox: S
         assert sorted(shown["source"]) == sorted(
             f"session:{name}#{n}" for name in names for n in (2, 6)
         )
-        assert (shown["timestamp"], shown["importance"]) == ("2026-02-05T09:00:00Z", 0.9)
+        assert (shown["timestamp"], shown["importance"]) == ("2026-02-05T09:00:00Z", 0.8)
         (sandbox.path / ".git/memtool/sessions/promotions.jsonl").unlink(missing_ok=True)
         sandbox.run("promote", "--commit")
     assert sandbox.json("check")["problems"] == []
@@ -633,21 +643,17 @@ def test_a_newer_fix_of_a_failure_is_to_supersede_the_older_one(sandbox: Sandbox
     """In the order in which they were found, not read; an older one that comes late is denied."""
     for day, fix in ((4, "uv add tomli_w"), (2, "uv sync")):
         resolved_at(sandbox, f"2026-02-0{day}T09:00:00Z", fix)
-    done = sandbox.json("promote", "--commit")
-    assert [row["signals"] for row in done["findings"]] == [["resolved", "important"]] * 2
-    assert [len(memory["supersedes"]) for memory in done["memories"]] == [0, 1]
+    made = promote_traces(sandbox, "--commit")
+    assert [len(memory["supersedes"]) for memory in made] == [0, 1]
     (head,) = heads_of_failures(sandbox)
     assert "uv add" in head["title"]
-    assert f"Proposes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
+    assert f"Proposes: {made[0]['id']}" in sandbox.git("log", "-1", "--format=%B")
     resolved_at(sandbox, "2026-02-03T09:00:00Z", "pip install tomli_w")
     assert sandbox.json("promote")["memories"] == []
-    (late,) = [
-        why
-        for row in sandbox.json("promote", "--list")["findings"]
-        if "pip" in row["content"]
-        for why in [row["why"]]
-    ]
-    assert late == f"denied: {head['id']} has a newer fix of this failure"
+    (late,) = [row for content, row in listed(sandbox).items() if "pip" in content]
+    refused = sandbox.run("promote", "--finding", late["id"])
+    newer = short(sandbox, head["id"])
+    assert f"denied: {newer} has a newer fix of this failure" in refused.stderr
     resolved_at(sandbox, "2026-02-06T09:00:00Z", "uv sync")  # the first one helped again
     old = short(sandbox, head["id"])
     assert f"would replace {old}, which has" in sandbox.run("promote", "--commit").stderr
@@ -673,7 +679,7 @@ def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
             ),
             Message(0, "tool", "4 passed", tool="Bash", call="pytest -q", is_ok=True),
         )
-        sandbox.run("promote", "--commit")
+        promote_traces(sandbox, "--commit")
     (head,) = heads_of_failures(sandbox)
     assert "+tomli_w>=1\n" in sandbox.json("show", head["id"])["body"]
     (old,) = sandbox.json("show", head["id"])["supersedes"]
@@ -682,17 +688,46 @@ def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
     assert sandbox.json("check")["problems"] == []
 
 
+def test_a_trace_is_listed_once_it_came_in_two_sessions(sandbox: Sandbox):
+    """Or if its session is named, or the setting says so; the list counts those left out."""
+    first = resolved_at(sandbox, "2026-02-02T09:00:00Z", "uv sync")
+    resolved_at(sandbox, "2026-02-03T09:00:00Z", "make deps", call="tox -e lint")
+    rows = sandbox.run("promote", "--list")
+    assert listed(sandbox) != {}  # the same failure, in two commands
+    assert "one session alone" not in rows.stderr
+    failure = "bash: deploy: orden no encontrada"
+    lone = heard(
+        sandbox,
+        Message(0, "tool", failure, tool="Bash", call="deploy now", is_ok=False),
+        Message(0, "tool", "done", tool="Bash", call="npx deploy now", is_ok=True),
+    )
+    assert all("deploy" not in content for content in listed(sandbox))
+    told = sandbox.run("promote", "--list").stderr
+    hidden = "1 error was resolved in one session alone: memtool config capture.traces on"
+    assert told == f"memtool: {hidden}\n"
+    (row,) = listed(sandbox, lone).values()
+    assert row["content"].endswith("running `npx deploy now` resolved it.")
+    assert len(listed(sandbox, first)) == 1
+    sandbox.run("config", "capture.traces", "on")
+    assert row["id"] in [row["id"] for row in listed(sandbox).values()]
+    assert "one session alone" not in sandbox.run("promote", "--list").stderr
+
+
 def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
     """A candidate with another fix stands beside it, and curation proposes it; once more, no news.
 
     The same failure of another command is another one.
     """
     resolved_at(sandbox, "2026-02-02T09:00:00Z", "uv sync")
-    (old,) = sandbox.json("promote", "--commit")["memories"]
+    (old,) = promote_traces(sandbox, "--commit")
     sandbox.run("confirm", old["id"], "--commit")
-    resolved_at(sandbox, "2026-02-03T09:00:00Z", "uv add tomli_w")
-    resolved_at(sandbox, "2026-02-04T09:00:00Z", "make deps", call="tox")
-    done = sandbox.run("promote", "--commit", "--json")
+    names = [
+        resolved_at(sandbox, "2026-02-03T09:00:00Z", "uv add tomli_w"),
+        resolved_at(sandbox, "2026-02-04T09:00:00Z", "make deps", call="tox"),
+    ]
+    rows = [sandbox.json("promote", "--list", name)["findings"][0]["id"] for name in names]
+    named = [word for id_ in rows for word in ("--finding", id_)]
+    done = sandbox.run("promote", "--commit", "--json", *named)
     new, other = json.loads(done.stdout)["memories"]
     assert (new["supersedes"], other["supersedes"]) == ([], [])
     assert f"{new['id']} may contradict {old['id']}" in done.stderr

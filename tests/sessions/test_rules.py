@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.extract import error_fix
-from memtool.sessions.extract.error_fix import find_failure
+from memtool.sessions.extract.commands import normalize_command
 from memtool.sessions.extract.extraction import extract
+from memtool.sessions.extract.failures import find_failure
 from memtool.sessions.model import INTENT, PIN, RESOLVED, Message
 
 KEY_ERROR = 'Traceback (most recent call last):\n  File "app/a.py", line 3, in load\nKeyError: "X"'
@@ -118,10 +118,15 @@ def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
     assert kinds(*rows) == []
 
 
-def test_a_command_is_the_same_with_other_dressing():
+def test_a_command_is_quoted_without_its_dressing():
     """Directory, environment and redirections do not make another command."""
-    for line in ("cd app && pytest -q", "CI=1 pytest -q 2>&1 | tail -5", "pytest  -q || true"):
-        assert error_fix.normalize_command(line) == "pytest -q"
+    for line in (
+        "cd app && pytest -q",
+        "CI=1 pytest -q 2>&1 | tail -5",
+        "pytest  -q || true",
+        'export A=$(b -c 1) && cd "x y" && pytest -q',
+    ):
+        assert normalize_command(line) == "pytest -q"
 
 
 FOREIGN = """Traceback:

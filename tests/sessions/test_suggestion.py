@@ -64,5 +64,5 @@ def test_an_agent_is_told_once_a_prompt_and_three_times_a_session(project: Sandb
 
 def test_it_can_be_switched_off(project: Sandbox):  # noqa: F811
     """By the project, or by the user for themselves."""
-    assert project.run("config", "capture.suggest", "false").returncode == 0
+    assert project.run("config", "capture.suggest", "off").returncode == 0
     assert LINE not in ask(project, CLAUDE, prompt=RULE)

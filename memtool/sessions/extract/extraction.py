@@ -12,6 +12,8 @@ from __future__ import annotations
 import re
 
 from memtool.sessions.extract import error_fix, statements
+from memtool.sessions.extract.commands import normalize_command
+from memtool.sessions.extract.failures import find_failure
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.model import INTENT
 
@@ -109,11 +111,11 @@ def _is_undone(fix: Finding, scene: Scene) -> bool:
             continue
         call = run.call.call
         if run.is_ok is False:
-            failure = error_fix.find_failure(run.answer.text)
+            failure = find_failure(run.answer.text)
             if (
                 failure is not None
                 and failure.what == fix.field("failure")
-                and error_fix.normalize_command(call) == fix.field("command")
+                and normalize_command(call) == fix.field("command")
             ):
                 return True
         elif _UNDOES.search(call) and behind <= MAX_BACK and fix.files:
