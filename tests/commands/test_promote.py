@@ -17,7 +17,7 @@ from memtool.store import files
 
 RULE = "Remember: always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
-FACT = "Note: the webhook signature is computed over the raw body."
+FACT = "The webhook signature must only cover the raw body."
 ANSWERING = str(Path(__file__).parents[1] / "sessions" / "model_program.py")
 
 
@@ -103,7 +103,7 @@ def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
     id_ = session(sandbox, RULE, FACT)
     rows = listed(sandbox)
     assert memories(sandbox) == []
-    fact = rows["The webhook signature is computed over the raw body."]
+    fact = rows[FACT]
     assert (fact["points"], fact["signals"], fact["why"]) == (0, [], "worth keeping? 0 of 3 points")
     rule = rows[CONTENT]
     assert (rule["points"], rule["signals"]) == (6, ["user-intent", "important"])
@@ -180,7 +180,7 @@ def test_two_sessions_and_two_agents_are_enough_for_what_nobody_asked_to_keep(sa
     session(sandbox, FACT)
     assert sandbox.json("promote")["memories"] == []
     session(sandbox, f"{FACT} Good to know.", agent="codex")
-    row = listed(sandbox)["The webhook signature is computed over the raw body."]
+    row = listed(sandbox)[FACT]
     assert (row["points"], row["signals"]) == (4, ["two-sessions", "two-agents"])
     first, second = sandbox.json("promote")["memories"]
     assert (first["is_new"], second["is_new"]) == (True, False)
@@ -210,7 +210,7 @@ def test_presets_ask_for_more_or_less(sandbox: Sandbox):
 
 def test_what_nobody_asked_to_keep_is_promoted_by_hand_only(sandbox: Sandbox):
     """What a rule recognises is a question; who names it promotes it."""
-    session(sandbox, "Note that the CI caches wheels.")
+    session(sandbox, "This is a Django project with plain templates.")
     (row,) = listed(sandbox).values()
     assert row["why"] == "worth keeping? 0 of 3 points"
     (made,) = sandbox.json("promote", "--finding", row["id"])["memories"]
@@ -238,7 +238,7 @@ def test_what_a_person_asks_to_pin_is_pinned_whatever_its_length(sandbox: Sandbo
 def test_a_finding_chosen_by_hand_is_promoted(sandbox: Sandbox):
     """Choosing it is a person's intent; its id may be cut short."""
     session(sandbox, FACT, RULE)
-    row = listed(sandbox)["The webhook signature is computed over the raw body."]
+    row = listed(sandbox)[FACT]
     done = sandbox.json("promote", "--finding", row["id"][:8])
     assert [made["finding"] for made in done["memories"]] == [row["id"]]
     (same,) = [finding for finding in done["findings"] if finding["id"] == row["id"]]
@@ -305,7 +305,7 @@ def test_files_that_are_not_here_are_left_out(sandbox: Sandbox):
     """A memory governs what exists."""
     sandbox.write("app/models.py", "")
     session(
-        sandbox, "All database models must live in app/models.py or lib/gone.py of the project."
+        sandbox, "Remember: all database models live in app/models.py or lib/gone.py of the project."
     )
     (made,) = sandbox.json("promote")["memories"]
     assert sandbox.json("show", made["id"])["files"] == ["app/models.py"]
