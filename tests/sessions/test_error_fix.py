@@ -119,6 +119,7 @@ def test_files_that_a_line_writes() -> None:
         "C:\\tools\\vite.exe : command not found",
         'exec: "vite": executable file not found in $PATH',
         "/usr/bin/python3: No module named vite",
+        "which: no vite in (/usr/bin:/bin)",
     ],
 )
 def test_a_program_that_is_not_installed_in_any_shell(line: str) -> None:
@@ -199,6 +200,8 @@ def test_another_way_to_call_a_program_is_a_fix() -> None:
     missing = "bash: adb: command not found"
     called = fixes(("adb devices", missing, False), ("~/sdk/adb shell ls", "x", True))
     assert called == ["Running `~/sdk/adb shell ls`"]
+    steps = [("make", "", True), ("edit a.py", "", True), ("~/sdk/adb shell", "x", True)]
+    assert fixes(("adb devices", missing, False), *steps) == ["Running `~/sdk/adb shell`"]
     quoted = fixes(("git add a[1]", "no matches found: a[1]", False), ("git add 'a[1]'", "", True))
     assert quoted == ["Running `git add 'a[1]'`"]
     flaky = [("pytest -q a.py", "OSError: x", False), ("pytest -v a.py | tail", "ok", True)]
@@ -211,6 +214,8 @@ def test_the_exit_code_of_a_pipe_is_not_that_of_the_command() -> None:
     worked = ("DB=x npm run db", "done", True)
     assert fixes(broken, worked) == ["Setting `DB=x`"]
     assert fixes(broken, ("DB=x npm run db || echo no", "no", True)) == []
+    quoted = ("git commit -m 'a; b'", "bash: x: command not found", True)
+    assert fixes(quoted, ("git stash", "", True), ("git commit -m 'a'", "", True)) == []
     refused = "The user doesn't want to proceed with this tool use."
     assert fixes(("npm run db", refused, False), worked) == []
     unknown = ("DB=x npm run db", "ready", None)

@@ -175,4 +175,5 @@ def _spell(command: SimpleCommand, target: CommandTarget) -> tuple[frozenset[str
     head = [word for word in words[: place + 1] if not _SETTING.match(word)]
     options = [word for word in words[place + 1 :] if word.startswith("-")]
     shown = [word for word in options if not _DISPLAY.fullmatch(word)]
-    return frozenset((*head, *shown)), "" if command.folder[:1] in ("/", "~") else command.folder
+    is_absolute = command.folder[:1] in ("/", "~") or command.folder[1:2] == ":"
+    return frozenset((*head, *shown)), "" if is_absolute else command.folder
