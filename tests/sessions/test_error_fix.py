@@ -55,6 +55,7 @@ def fixes(*rows: tuple[str, str, bool | None]) -> list[str]:
         ("pytest tests/a.py", "pytest"),
         ("pytest tests/a.py", "cd /srv/app && uv run pytest tests/a.py -q"),
         ("vercel deploy", "npx vercel deploy --prod"),
+        ("python a.py", "conda run -n x python3 a.py"),
         ("./gradlew test --tests a.B", "export JAVA_HOME=$(java_home -v 17) && ./gradlew test"),
         ("docker compose up", "powershell -Command \"& 'C:\\D\\docker.exe' compose up -d\""),
         ("docker compose up -d a b c d", "docker compose up -d a b c"),
@@ -172,7 +173,7 @@ def test_the_last_words_of_an_output_name_a_failure_in_any_language(text: str, w
     words = find_last_words(text)
     assert words is not None
     assert words.what == what
-    assert find_last_words("5 ok\n---\n100%") is None
+    assert find_last_words("5 ok\n---\n100%\n\ufffd\ufffd: cannot be read") is None
 
 
 def test_a_chain_of_failures_is_one_finding_each() -> None:
@@ -234,6 +235,8 @@ def test_work_in_progress_is_no_finding() -> None:
     assert fixes(*typed, ("edit c.toml", "", True), ("python -c 'b()'", "", True)) == []
     installed = fixes(*typed, ("pip install 'b<4'", "", True), ("python <<E; b(); E", "ok", True))
     assert installed == ["`pip install 'b<4'`"]
+    called = fixes(*typed, ("conda run -n x python -c 'c()'", "", True))
+    assert called == ["Running `conda run -n x python -c 'c()'`"]
     script = [("edit a.py", "", True), ("python a.py", "OSError: no", False)]
     assert fixes(*script, ("mkdir b", "", True), ("python a.py", "", True)) == []
     installed = fixes(*script, ("pip install b", "", True), ("python a.py", "", True))

@@ -93,6 +93,14 @@ class Episode:
             return any(target.program == self.failure.program for target in targets)
         return is_same(self.targets, targets) and not is_probe(line)
 
+    def can_end(self, line: str, installed: int) -> bool:
+        """Return whether the episode ends if a command line works.
+
+        A script that was typed in is another one: it takes an installation or another interpreter.
+        """
+        is_other = self.is_script and installed < self.last
+        return not is_other or bool(find_wording(self.run.call.call, line))
+
 
 def find_episodes(scene: Scene) -> list[Episode]:
     """Return the failures of a session's commands, resolved or not, in the order they began."""
@@ -108,13 +116,12 @@ def find_episodes(scene: Scene) -> list[Episode]:
         failure = None if is_working else find_failure(text) or find_last_words(text)
         key = compute_failure_key(failure.signature) if failure else ""
         installed = at if is_working and can_install(targets) else installed
-        # A script that works is another one, which proves nothing unless something was installed.
         going = [
             each
             for each in episodes
             if each.worked < 0
             and each.is_of(targets, line)
-            and not (is_working and each.is_script and installed < each.last)
+            and (not is_working or each.can_end(line, installed))
         ]
         for episode in going:
             if is_working:
@@ -183,7 +190,8 @@ def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Fin
     """Yield the finding that the steps in between resolved a failure, if there are any.
 
     Edits of a program after earlier edits are work in progress; those of its configuration are not.
-    A failure of the agent's own code, or of a script that it typed, needs something installed.
+    A failure of the agent's own code, or of a script that it typed, needs something installed, or
+    another way to call it.
     """
     failed, failure = episode.run, episode.failure
     between = scene.runs[episode.last + 1 : episode.until]
@@ -202,10 +210,10 @@ def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Fin
     wording = find_wording(line, next_line) if episode.until == episode.worked else ""
     is_strict = episode.is_script or _is_own(episode, earlier)
     if is_strict or (episode.is_missing and wording):
-        touched = []
         commands = [command for command in commands if can_install(find_targets(command))]
     if is_strict:
-        settings = wording = ""
+        settings, wording = "", "" if commands or any(run.is_edit for run in between) else wording
+    touched = [] if is_strict or (episode.is_missing and wording) else touched
     paths = tuple(dict.fromkeys(path for _run, path in touched))[:MAX_FILES]
     named = [shorten_path(path) for path in paths]
     steps = [f"`{cut(command)}`" for command in commands[-MAX_NAMED:]]
