@@ -14,7 +14,7 @@ from memtool.value import Value, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     Placed = tuple[tuple[str, ...], "MapMemory"]
     """A memory with the names of the areas that it is in below another one."""
@@ -128,6 +128,17 @@ def find_area(root: Area, path: str) -> tuple[list[Area], bool]:
         trail.append(area)
         rest = rest[len(area.name) + 1 :]
     return trail, True
+
+
+def list_maps(trail: Sequence[Area]) -> Iterator[Sequence[Area]]:
+    """Yield some areas, each in the one before, and those to each part that has a map of its own.
+
+    These are the parts of an area that is too large for a picture of all its memories.
+    """
+    yield trail
+    if trail[-1].count > MAX_MEMORIES:
+        for area in trail[-1].areas:
+            yield from list_maps([*trail, area])
 
 
 def _build(placed: Sequence[Placed], name: str = "", path: str = "") -> Area:

@@ -24,12 +24,20 @@ from memtool.search.features import Facts
 from memtool.search.scope import build_drift_witness
 from memtool.value import Value, cached_property, digest, split_batches
 from memtool.web import render, words
+from memtool.web.map_areas import list_maps
 from memtool.web.markdown import find_wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
 from memtool.web.pages.history import compare_memories, group_by_day
 from memtool.web.pages.lineage import MAX_NODES, build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
+from memtool.web.pages.memory_map import (
+    WAYS,
+    build_map,
+    collect_memories,
+    find_address,
+    find_best_way,
+)
 from memtool.web.pages.reports import digests
 from memtool.web.pages.status import LAST, build_overview
 from memtool.web.refusals import PageRefusal
@@ -48,6 +56,7 @@ if TYPE_CHECKING:
     from memtool.store.blame import FileHistories
     from memtool.store.context import Context
     from memtool.store.tree import Record, Tree
+    from memtool.web.map_areas import Area
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -55,6 +64,7 @@ POLICY = (
 )
 MENU = (
     ("/", "Status"),
+    ("/map", "Map"),
     ("/search", "Search"),
     ("/lists", "Lists"),
     ("/timeline", "Timeline"),
@@ -127,6 +137,7 @@ class StaticSite:
         )
         yield from self._reports()
         yield from self._timeline()
+        yield from self._maps()
         yield from self._build_lists()
         yield from self._memories(history)
         for name in STATIC:
@@ -311,6 +322,25 @@ class StaticSite:
             "/timeline",
         )
 
+    def _maps(self) -> Iterator[SitePage]:
+        """Yield the maps by file and by tag, and those of parts with too many memories for one."""
+        memories = collect_memories(self.context, self.commit, is_counted=False)
+        first, query = find_best_way(memories), PageQuery({})
+        pages = []
+        for by, build in WAYS.items():
+            for trail in list_maps([build(memories)]):
+                path = trail[-1].path
+                name = f"{by}-{digest(path.encode(errors='surrogatepass'))}" if path else by
+                file = "map.html" if (by, path) == (first, "") else f"map/{name}.html"
+                self._links.add(find_address(query, by, path), file)
+                pages.append((file, by, trail))
+        for file, by, trail in pages:
+            values = partial(build_map, trail, by, query)
+            if file == "map.html":
+                yield self._make_page(file, "map.html", values(), "/map")
+            else:
+                yield self._later(file, "map.html", values, _build_map_key(trail))
+
     def _build_lists(self) -> Iterator[SitePage]:
         """Yield the lists of memories, and the page that leads to them."""
         tags = build_tag_lists(self.records)
@@ -359,6 +389,16 @@ class StaticSite:
             template, values, view=self._view, place=place, to=to, layout=self._layout
         )
         return text.encode(errors="replace")
+
+
+def _build_map_key(trail: Sequence[Area]) -> object:
+    """Return all that the map of the last one of some areas shows, but how it is divided."""
+
+    def build(area: Area) -> object:
+        own = [(memory.id, memory.title, memory.state) for memory in area.memories]
+        return area.path, area.states, own, [build(inner) for inner in area.areas]
+
+    return [area.path for area in trail], build(trail[-1])
 
 
 def _plain_page(file: str, data: bytes) -> SitePage:

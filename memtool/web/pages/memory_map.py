@@ -45,7 +45,7 @@ MAX_BOXES = 250
 """Boxes of a picture of areas: no further area is opened beyond these."""
 GAP, PAD, HEADER = 2, 4, 19
 """Pixels around a box, around the text in it, and for the name of an area above its boxes."""
-MIN_TEXT, MIN_SIGN = 32, 10
+MIN_TEXT, MIN_SIGN = 28, 10
 """Pixels of width from which a box has a text, and pixels from which it has its sign alone."""
 MIN_FRAME = 44
 """Width and height in pixels from which an area is drawn with what is in it."""
@@ -187,6 +187,11 @@ def _list_past(facts: Facts, current: Sequence[Record], states: dict[str, str]) 
             yield record
 
 
+def find_address(query: PageQuery, by: str, path: str) -> str:
+    """Return the address of the map of an area, the root for an empty path."""
+    return f"/map?{query.with_(by=by, **{'in': path})}"
+
+
 def build_map(trail: Sequence[Area], by: str, query: PageQuery) -> dict[str, Any]:
     """Return the values of the page for the last of some areas, each of which is in the one before.
 
@@ -212,9 +217,10 @@ def build_map(trail: Sequence[Area], by: str, query: PageQuery) -> dict[str, Any
         "describe": describe_area,
         "describe_memory": describe_memory,
         "line": LINE_PX,
-        "address": lambda path: f"/map?{query.with_(by=by, **{'in': path})}",
-        "turned": lambda way: f"/map?{query.with_(by=way, **{'in': ''})}",
+        "address": lambda path: find_address(query, by, path),
+        "turned": lambda way: find_address(query, way, ""),
         "past": query.text("past") == "1",
+        "has_uses": area.weight > area.count,
         "present": f"/map?{query.with_(by=by, past='')}",
         "with_past": f"/map?{query.with_(by=by, past='1')}",
         "notes": [],
