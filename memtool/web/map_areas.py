@@ -31,7 +31,7 @@ GLOB_SIGNS = frozenset("*?[{")
 
 
 class MapMemory(Value):
-    """A memory of the map. `uses` is how many answers showed it, `state` one of `picture.SIGNS`."""
+    """A memory of the map; `uses` counts the answers with it, `state` is of `picture.STATES`."""
 
     id: str
     title: str

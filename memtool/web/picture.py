@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 FONT_PX = 12
 LINE_PX = 15
-SIGNS = {
-    "active": "✓",
-    "pinned": "★",
-    "candidate": "?",
-    "due": "↻",
-    "drifted": "≠",
-    "conflicting": "⚡",
-    "deprecated": "↓",
-    "superseded": "→",
-    "archived": "▪",
-    "expired": "○",
-    "pending": "◌",
-    "deleted": "✗",
+STATES = {
+    "active": ("✓", "active"),
+    "pinned": ("★", "pinned"),
+    "conflicting": ("⚡", "conflicting"),
+    "drifted": ("≠", "drifted from the code"),
+    "due": ("↻", "due for review"),
+    "candidate": ("?", "not confirmed yet"),
+    "deprecated": ("↓", "deprecated"),
+    "superseded": ("→", "replaced"),
+    "archived": ("▪", "archived"),
+    "expired": ("○", "expired"),
+    "pending": ("◌", "not valid yet"),
+    "deleted": ("✗", "forgotten"),
 }
-"""The sign of each state of a memory: colour alone is not seen by everybody."""
+"""The sign and the words of each state of a memory: colour alone is not seen by everybody."""
 _NARROW, _LEAN, _WIDE = frozenset("ijl'|!.,:;I"), frozenset('frt()[]-/\\" '), frozenset("mwMW@%")
 _NARROW_EM, _LEAN_EM, _PLAIN_EM, _CAPITAL_EM, _WIDE_EM, _FULL_EM = 0.34, 0.42, 0.63, 0.76, 1.0, 1.1
 """Widths of characters by kind; those of DejaVu Sans, the widest of the usual fonts."""

@@ -28,7 +28,7 @@ from memtool.web.map_areas import list_maps
 from memtool.web.markdown import find_wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
-from memtool.web.pages.history import compare_memories, group_by_day
+from memtool.web.pages.history import compare_memories, draw_timeline, group_by_day
 from memtool.web.pages.lineage import MAX_NODES, build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
 from memtool.web.pages.memory_map import (
@@ -295,32 +295,36 @@ class StaticSite:
                 name: str = name,
                 near: tuple[str, str] = (newer, older),
             ) -> dict[str, Any]:
-                day_rows = group_by_day(some[::-1], (), is_first=True, is_last=True)
-                return shown | {
-                    "title": f"Timeline: {name}",
-                    "days": day_rows,
-                    "parts": (),
-                    "newer": near[0],
-                    "older": near[1],
-                }
+                return (
+                    shown
+                    | self._draw_timeline(some[::-1])
+                    | {
+                        "title": f"Timeline: {name}",
+                        "parts": (),
+                        "newer": near[0],
+                        "older": near[1],
+                    }
+                )
 
             yield self._later(file, "timeline.html", values, (name, newer, older, some))
-        day_rows = (
-            group_by_day(parts[-1][2][::-1], (), is_first=True, is_last=True) if parts else []
-        )
+        drawn = self._draw_timeline(parts[-1][2][::-1] if parts else [])
         yield self._make_page(
             "timeline.html",
             "timeline.html",
             shown
+            | drawn
             | {
                 "title": "Timeline",
-                "days": day_rows,
                 "newer": "",
                 "older": parts[-2][0] if len(parts) > 1 else "",
                 "parts": [(name, file) for file, name, _some in reversed(parts)],
             },
             "/timeline",
         )
+
+    def _draw_timeline(self, events: Sequence[LogEntry]) -> dict[str, Any]:
+        days = group_by_day(events, (), is_first=True, is_last=True)
+        return draw_timeline(self.tree, events, days, [*self.context.settings.categories])
 
     def _maps(self) -> Iterator[SitePage]:
         """Yield the maps by file and by tag, and those of parts with too many memories for one."""

@@ -26,7 +26,7 @@ from memtool.web.map_areas import (
     build_by_tag,
     find_area,
 )
-from memtool.web.picture import FONT_PX, LINE_PX, SIGNS, Box, measure, squarify, wrap
+from memtool.web.picture import FONT_PX, LINE_PX, STATES, Box, measure, squarify, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,20 +51,16 @@ MIN_FRAME = 44
 """Width and height in pixels from which an area is drawn with what is in it."""
 ATTENTION = ("conflicting", "drifted", "due", "candidate")
 """States that need somebody, the most urgent first."""
-STATES = {
-    "active": ("active", ""),
-    "pinned": ("pinned", ""),
-    "conflicting": ("conflicting", "is:conflicted"),
-    "drifted": ("drifted from the code", "is:drifted"),
-    "due": ("due for review", "is:due"),
-    "candidate": ("not confirmed yet", "is:candidate"),
-    "deprecated": ("deprecated", ""),
-    "superseded": ("replaced", "is:superseded"),
-    "archived": ("archived", "is:archived"),
-    "expired": ("expired", "is:expired"),
-    "pending": ("not valid yet", ""),
+SEARCHES = {
+    "conflicting": "is:conflicted",
+    "drifted": "is:drifted",
+    "due": "is:due",
+    "candidate": "is:candidate",
+    "superseded": "is:superseded",
+    "archived": "is:archived",
+    "expired": "is:expired",
 }
-"""The words of each state, in the order of the legend, and the search for those memories."""
+"""The search for all memories of a state, to which the legend leads."""
 BY_FILE, BY_TAG = "file", "tag"
 WAYS = {BY_FILE: build_by_file, BY_TAG: build_by_tag}
 
@@ -212,8 +208,7 @@ def build_map(trail: Sequence[Area], by: str, query: PageQuery) -> dict[str, Any
         "pictures": [(name, box, _draw(area, box, opened)) for name, box in boxes],
         "groups": list_groups(area) if is_each else list_parts(area, opened),
         "legend": _list_states(area),
-        "signs": SIGNS,
-        "words": {state: words for state, (words, _search) in STATES.items()},
+        "state_words": STATES,
         "describe": describe_area,
         "describe_memory": describe_memory,
         "line": LINE_PX,
@@ -231,14 +226,14 @@ def describe_area(area: Area) -> str:
     """Return what is in an area: `12 memories, 2 drifted from the code`."""
     parts = [format_count(area.count, "memory", "memories")]
     parts += [
-        f"{area.states[state]:,} {STATES[state][0]}" for state in ATTENTION if state in area.states
+        f"{area.states[state]:,} {STATES[state][1]}" for state in ATTENTION if state in area.states
     ]
     return ", ".join(parts)
 
 
 def describe_memory(memory: MapMemory) -> str:
     """Return the state and use of a memory: `not confirmed yet, shown 3 times`."""
-    words = STATES[memory.state][0]
+    words = STATES[memory.state][1]
     return f"{words}, shown {format_count(memory.uses, 'time')}" if memory.uses else words
 
 
@@ -279,8 +274,8 @@ def _list_below(area: Area, above: str) -> Iterator[tuple[str, str, tuple[MapMem
 
 def _list_states(area: Area) -> list[StateCount]:
     return [
-        StateCount(state, SIGNS[state], words, area.states[state], search)
-        for state, (words, search) in STATES.items()
+        StateCount(state, sign, words, area.states[state], SEARCHES.get(state, ""))
+        for state, (sign, words) in STATES.items()
         if state in area.states
     ]
 
@@ -345,7 +340,7 @@ def _draw_tile(item: Area | MapMemory, box: Box, state: str, name: str) -> Shape
     """Return a box with the sign of its state and as much of its name as it has room for."""
     width, rows = box.width - 2 * PAD, int((box.height - PAD) // LINE_PX)
     has_text = rows > 0 and width >= MIN_TEXT
-    sign = SIGNS[state]
+    sign = STATES[state][0]
     if isinstance(item, MapMemory):
         kind, lines = "memory", wrap(f"{sign} {name}", width, rows) if has_text else ()
     else:
@@ -362,6 +357,6 @@ def _draw_tile(item: Area | MapMemory, box: Box, state: str, name: str) -> Shape
 def _summarize(area: Area) -> str:
     """Return the number of memories, and of those in each state that needs somebody: `12 ≠2`."""
     attention = [
-        f"{SIGNS[state]}{area.states[state]}" for state in ATTENTION if state in area.states
+        f"{STATES[state][0]}{area.states[state]}" for state in ATTENTION if state in area.states
     ]
     return " ".join([f"{area.count:,}", *attention])
