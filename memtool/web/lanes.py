@@ -41,7 +41,7 @@ SIGNS = {
 WIDTH, STEP, GAP, AXIS = 968, 26, 6, 24
 """Pixels: the width of the picture, a mark with the space around it, above and below the marks of a
 lane, and the height of the dates."""
-MAX_ROWS = 4
+MAX_ROWS = 3
 """Marks of a lane that are one below the other."""
 MAX_TICKS = 8
 TICK_DAYS = (1, 2, 7, 14, 28, 91, 182, 364, 728, 1820, 3640)
@@ -97,7 +97,7 @@ class LanePicture(Value):
 
 def name_row(event: LogEntry) -> str:
     """Return the name of the row of a change on its page, which is the same in the next version."""
-    return f"e-{event.commit[:10]}-{event.id}-{event.kind}"
+    return f"e-{event.commit[:10]}-{event.kind}-{event.id}"
 
 
 def list_events(

@@ -331,9 +331,10 @@ def _draw(area: Area, box: Box, opened: frozenset[str]) -> list[Shape]:
 
 
 def _shrink(box: Box) -> Box:
-    """Return a box without the gap around it, to a tenth of a pixel."""
-    sizes = box.x + GAP / 2, box.y + GAP / 2, max(box.width - GAP, 1), max(box.height - GAP, 1)
-    return Box(*(round(size, 1) for size in sizes))
+    """Return a box without the gap around it, in whole pixels."""
+    x, y = round(box.x + GAP / 2), round(box.y + GAP / 2)
+    right, bottom = round(box.x + box.width - GAP / 2), round(box.y + box.height - GAP / 2)
+    return Box(x, y, max(right - x, 1), max(bottom - y, 1))
 
 
 def _draw_tile(item: Area | MapMemory, box: Box, state: str, name: str) -> Shape:
@@ -350,8 +351,9 @@ def _draw_tile(item: Area | MapMemory, box: Box, state: str, name: str) -> Shape
     if lines and lines != (f"{sign}…",):
         return Shape(kind, item, box, state, lines, box.x + PAD, box.y + LINE_PX)
     has_sign = min(box.width, box.height) >= MIN_SIGN
-    middle = box.x + (box.width - measure(sign)) / 2, box.y + box.height / 2 + FONT_PX / 3
-    return Shape(kind, item, box, state, (sign,) if has_sign else (), *middle)
+    left, base = (box.width - measure(sign)) / 2, box.height / 2 + FONT_PX / 3
+    text = (sign,) if has_sign else ()
+    return Shape(kind, item, box, state, text, round(box.x + left), round(box.y + base))
 
 
 def _summarize(area: Area) -> str:
