@@ -14,7 +14,7 @@ from memtool.value import Value, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     Placed = tuple[tuple[str, ...], "MapMemory"]
     """A memory with the names of the areas that it is in below another one."""
@@ -72,9 +72,10 @@ class Area(Value):
         return sum(self.states.values())
 
 
-def build_by_file(memories: Iterable[MapMemory]) -> Area:
+def build_by_file(memories: Sequence[MapMemory]) -> Area:
     """Return the areas of memories by the folder that all files of each have in common."""
-    return _build([(find_folder(memory.files), memory) for memory in memories])
+    folders = {files: find_folder(files) for files in {memory.files for memory in memories}}
+    return _build([(folders[memory.files], memory) for memory in memories])
 
 
 def build_by_tag(memories: Sequence[MapMemory]) -> Area:

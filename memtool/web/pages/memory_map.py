@@ -158,10 +158,11 @@ def _find_states(
     cache_dir = context.repository.cache_dir if context.is_cached else ""
     clashes = conflicts.find_open_contradictions(facts.tree, facts.now, cache_dir)
     unsettled = conflicts.list_unsettled(facts.tree, clashes or ())
-    conflicting = {id_ for ids in unsettled for id_ in ids}
+    ids = {id_ for group in unsettled for id_ in group}
+    conflicting = {record.path for record in facts.tree.with_ids(ids)}
     states = {}
     for record in records:
-        if record.id in conflicting:
+        if record.path in conflicting:
             state = "conflicting"
         elif levels.get(record.path) == BROKEN:
             state = "drifted"
