@@ -73,7 +73,7 @@ def build_picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
         "state_words": STATES,
         "pad": PAD,
         "line": LINE_PX,
-        "width": max(node.box.x + node.box.width for node in nodes),
+        "width": max(node.box.x + node.box.width for node in nodes) + GAP_X // 2,
         "height": max(node.box.y + node.box.height for node in nodes),
         "notes": [],
     }
@@ -166,8 +166,11 @@ def _build_edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
 
 
 def _draw_curve(start: GraphNode, end: GraphNode) -> str:
-    """Return the curve from the right of one box to the left of another."""
-    x1, y1 = start.box.x + BOX_WIDTH, start.box.y + start.box.height / 2
-    x2, y2 = end.box.x, end.box.y + end.box.height / 2
+    """Return the curve between two boxes; it passes over neither of them."""
+    left, right = sorted((start.box, end.box), key=lambda box: box.x)
     bend = GAP_X // 2
-    return f"M{x1} {y1:g}C{x1 + bend} {y1:g} {x2 - bend} {y2:g} {x2} {y2:g}"
+    x1, y1 = left.x + BOX_WIDTH, left.y + left.height / 2
+    is_below = left.x == right.x  # one below the other: a bow at their right
+    x2, y2 = (x1 if is_below else right.x), right.y + right.height / 2
+    turn = x2 + bend if is_below else x2 - bend
+    return f"M{x1} {y1:g}C{x1 + bend} {y1:g} {turn} {y2:g} {x2} {y2:g}"
