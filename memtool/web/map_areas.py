@@ -131,6 +131,13 @@ def find_area(root: Area, path: str) -> tuple[list[Area], bool]:
     return trail, True
 
 
+def iterate_areas(area: Area) -> Iterator[Area]:
+    """Yield all areas in an area, each before those in it."""
+    for inner in area.areas:
+        yield inner
+        yield from iterate_areas(inner)
+
+
 def list_maps(trail: Sequence[Area]) -> Iterator[Sequence[Area]]:
     """Yield some areas, each in the one before, and those to each part that has a map of its own.
 

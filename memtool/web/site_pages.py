@@ -24,7 +24,7 @@ from memtool.search.features import Facts
 from memtool.search.scope import build_drift_witness
 from memtool.value import Value, cached_property, digest, split_batches
 from memtool.web import render, words
-from memtool.web.map_areas import list_maps
+from memtool.web.map_areas import iterate_areas, list_maps
 from memtool.web.markdown import find_wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
@@ -32,6 +32,8 @@ from memtool.web.pages.history import compare_memories, draw_timeline, group_by_
 from memtool.web.pages.lineage import MAX_NODES, build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
 from memtool.web.pages.memory_map import (
+    BY_FILE,
+    BY_TAG,
     WAYS,
     build_map,
     collect_memories,
@@ -57,6 +59,7 @@ if TYPE_CHECKING:
     from memtool.store.context import Context
     from memtool.store.tree import Record, Tree
     from memtool.web.map_areas import Area
+    from memtool.web.site_lists import ListPage
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -327,27 +330,40 @@ class StaticSite:
         return draw_timeline(self.tree, events, days, [*self.context.settings.categories])
 
     def _maps(self) -> Iterator[SitePage]:
-        """Yield the maps by file and by tag, and those of parts with too many memories for one."""
+        """Yield the maps by folder, by tag, and of each folder with too many memories for one.
+
+        The tags of a map lead to their lists.
+        """
         memories = collect_memories(self.context, self.commit, is_counted=False)
         first, query = find_best_way(memories), PageQuery({})
-        pages = []
-        for by, build in WAYS.items():
-            for trail in list_maps([build(memories)]):
-                path = trail[-1].path
-                name = f"{by}-{digest(path.encode(errors='surrogatepass'))}" if path else by
-                file = "map.html" if (by, path) == (first, "") else f"map/{name}.html"
-                self._links.add(find_address(query, by, path), file)
-                pages.append((file, by, trail))
-        for file, by, trail in pages:
+        roots = {by: build(memories) for by, build in WAYS.items()}
+        trails: list[tuple[str, Sequence[Area]]] = [(BY_TAG, [roots[BY_TAG]])]
+        trails += [(BY_FILE, trail) for trail in list_maps([roots[BY_FILE]])]
+        lists = {tag: page.file for page in self._tag_lists for tag, _some, _more in page.sections}
+        for area in iterate_areas(roots[BY_TAG]):
+            tag = area.path.partition("//")[0]
+            file = lists.get(area.name) or lists.get(tag, "lists.html")
+            self._links.add(find_address(query, BY_TAG, area.path), file)
+        files = []
+        for by, trail in trails:
+            path = trail[-1].path
+            name = f"{by}-{digest(path.encode(errors='surrogatepass'))}" if path else by
+            file = "map.html" if (by, path) == (first, "") else f"map/{name}.html"
+            self._links.add(find_address(query, by, path), file)
+            files.append(file)
+        for file, (by, trail) in zip(files, trails, strict=True):
             values = partial(build_map, trail, by, query)
             if file == "map.html":
                 yield self._make_page(file, "map.html", values(), "/map")
             else:
                 yield self._later(file, "map.html", values, _build_map_key(trail))
 
+    @cached_property
+    def _tag_lists(self) -> list[ListPage]:
+        return build_tag_lists(self.records)
+
     def _build_lists(self) -> Iterator[SitePage]:
         """Yield the lists of memories, and the page that leads to them."""
-        tags = build_tag_lists(self.records)
         groups = {
             title: [
                 (list_.name, list_.file)
@@ -357,10 +373,10 @@ class StaticSite:
             for kind, title in KINDS.items()
         }
         groups["By month"].reverse()
-        groups["By tag"] = [(tag.name, tag.file) for tag in tags]
+        groups["By tag"] = [(page.name, page.file) for page in self._tag_lists]
         values = {"title": "Lists", "groups": groups, "count": len(self.records)}
         yield self._make_page("lists.html", "lists.html", values, "/lists")
-        for list_ in (*self._lists, *tags):
+        for list_ in (*self._lists, *self._tag_lists):
             key = (
                 list_.name,
                 list_.newer,

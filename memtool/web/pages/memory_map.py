@@ -25,6 +25,7 @@ from memtool.web.map_areas import (
     build_by_file,
     build_by_tag,
     find_area,
+    iterate_areas,
 )
 from memtool.web.picture import FONT_PX, LINE_PX, STATES, Box, measure, squarify, wrap
 
@@ -288,7 +289,7 @@ def _choose_opened(area: Area) -> frozenset[str]:
     picture of all their memories, the largest first while there is room.
     """
     if area.count <= MAX_MEMORIES:
-        return frozenset(inner.path for inner in _iterate(area))
+        return frozenset(inner.path for inner in iterate_areas(area))
     opened: set[str] = set()
     boxes = len(area.areas)
     waiting = [(-inner.count, inner.path, inner) for inner in area.areas]
@@ -302,12 +303,6 @@ def _choose_opened(area: Area) -> frozenset[str]:
         for inner in largest.areas:
             heappush(waiting, (-inner.count, inner.path, inner))
     return frozenset(opened)
-
-
-def _iterate(area: Area) -> Iterator[Area]:
-    for inner in area.areas:
-        yield inner
-        yield from _iterate(inner)
 
 
 def _draw(area: Area, box: Box, opened: frozenset[str]) -> list[Shape]:
