@@ -119,15 +119,15 @@ def find_area(root: Area, path: str) -> tuple[list[Area], bool]:
 
     A folder that is no area, since it has nothing but another folder, leads to that one.
     """
-    trail, rest = [root], path
-    while rest:
-        inside = trail[-1].areas
-        area = next((area for area in inside if f"{rest}/".startswith(f"{area.name}/")), None)
+    trail, remaining = [root], path
+    while remaining:
+        areas = trail[-1].areas
+        area = next((area for area in areas if f"{remaining}/".startswith(f"{area.name}/")), None)
         if area is None:
-            area = next((area for area in inside if area.name.startswith(f"{rest}/")), None)
+            area = next((area for area in areas if area.name.startswith(f"{remaining}/")), None)
             return ([*trail, area], True) if area else (trail, False)
         trail.append(area)
-        rest = rest[len(area.name) + 1 :]
+        remaining = remaining[len(area.name) + 1 :]
     return trail, True
 
 

@@ -339,7 +339,9 @@ class StaticSite:
         roots = {by: build(memories) for by, build in WAYS.items()}
         trails: list[tuple[str, Sequence[Area]]] = [(BY_TAG, [roots[BY_TAG]])]
         trails += [(BY_FILE, trail) for trail in list_maps([roots[BY_FILE]])]
-        lists = {tag: page.file for page in self._tag_lists for tag, _some, _more in page.sections}
+        lists = {
+            tag: page.file for page in self._tag_lists for tag, _some, _hidden in page.sections
+        }
         for area in iterate_areas(roots[BY_TAG]):
             tag = area.path.partition("//")[0]
             file = lists.get(area.name) or lists.get(tag, "lists.html")

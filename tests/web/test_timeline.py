@@ -101,7 +101,8 @@ def test_every_mark_leads_to_its_row(sandbox: Sandbox, web: Web):
     sandbox.memory("dec-d", title="Not committed")
     page = web.get("/timeline").text
     targets = [
-        unquote(unescape(one)) for one in re.findall(r'<a class="\w+" href="#(e-[^"]+)"', page)
+        unquote(unescape(target))
+        for target in re.findall(r'<a class="\w+" href="#(e-[^"]+)"', page)
     ]
     rows = re.findall(r'<li class="row" id="([^"]+)"', page)
     assert sorted(targets) == sorted(rows)

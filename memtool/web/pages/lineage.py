@@ -167,10 +167,10 @@ def _build_edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
 
 def _draw_curve(start: GraphNode, end: GraphNode) -> str:
     """Return the curve between two boxes; it passes over neither of them."""
-    left, right = sorted((start.box, end.box), key=lambda box: box.x)
+    first, second = sorted((start.box, end.box), key=lambda box: box.x)
     bend = GAP_X // 2
-    x1, y1 = left.x + BOX_WIDTH, left.y + left.height / 2
-    is_below = left.x == right.x  # one below the other: a bow at their right
-    x2, y2 = (x1 if is_below else right.x), right.y + right.height / 2
+    x1, y1 = first.x + BOX_WIDTH, first.y + first.height / 2
+    is_below = first.x == second.x  # one below the other: a bow at their right
+    x2, y2 = (x1 if is_below else second.x), second.y + second.height / 2
     turn = x2 + bend if is_below else x2 - bend
     return f"M{x1} {y1:g}C{x1 + bend} {y1:g} {turn} {y2:g} {x2} {y2:g}"

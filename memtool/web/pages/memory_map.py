@@ -347,9 +347,9 @@ def _draw_tile(item: Area | MapMemory, box: Box, state: str, name: str) -> Shape
     if lines and lines != (f"{sign}…",):
         return Shape(kind, item, box, state, lines, box.x + PAD, box.y + LINE_PX)
     has_sign = min(box.width, box.height) >= MIN_SIGN
-    left, base = (box.width - measure(sign)) / 2, box.height / 2 + FONT_PX / 3
     text = (sign,) if has_sign else ()
-    return Shape(kind, item, box, state, text, round(box.x + left), round(box.y + base))
+    x, y = box.x + (box.width - measure(sign)) / 2, box.y + box.height / 2 + FONT_PX / 3
+    return Shape(kind, item, box, state, text, round(x), round(y))
 
 
 def _summarize(area: Area) -> str:
