@@ -69,6 +69,7 @@ _WRAPPERS = frozenset(
 _RUNNERS = frozenset(
     (
         ("bundle", "exec"),
+        ("conda", "run"),
         ("hatch", "run"),
         ("npm", "exec"),
         ("pdm", "run"),
@@ -81,6 +82,8 @@ _RUNNERS = frozenset(
     )
 )
 """Programs with a subcommand that do the same."""
+_ENVIRONMENT = frozenset(("--name", "--prefix", "-n", "-p"))
+"""Options of a runner that have a value: the environment in which it runs."""
 _SCRIPT_RUNNERS = frozenset(("bun", "npm", "pnpm", "yarn"))
 """Programs for which `run` before the name of a script may be left out."""
 
@@ -262,7 +265,7 @@ def _without_wrappers(words: Sequence[str]) -> list[str]:
         elif tuple(remaining[:2]) in _RUNNERS:
             del remaining[:2]
             while remaining and remaining[0].startswith("-"):
-                del remaining[0]
+                del remaining[: 2 if remaining[0] in _ENVIRONMENT else 1]
         elif name == "python" and remaining[1:2] == ["-m"]:
             del remaining[:2]
         else:

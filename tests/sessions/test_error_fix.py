@@ -55,6 +55,7 @@ def fixes(*rows: tuple[str, str, bool | None]) -> list[str]:
         ("pytest tests/a.py", "pytest"),
         ("pytest tests/a.py", "cd /srv/app && uv run pytest tests/a.py -q"),
         ("vercel deploy", "npx vercel deploy --prod"),
+        ("python a.py", "conda run -n x python3 a.py"),
         ("./gradlew test --tests a.B", "export JAVA_HOME=$(java_home -v 17) && ./gradlew test"),
         ("docker compose up", "powershell -Command \"& 'C:\\D\\docker.exe' compose up -d\""),
         ("docker compose up -d a b c d", "docker compose up -d a b c"),
@@ -119,6 +120,7 @@ def test_files_that_a_line_writes() -> None:
         "C:\\tools\\vite.exe : command not found",
         'exec: "vite": executable file not found in $PATH',
         "/usr/bin/python3: No module named vite",
+        "which: no vite in (/usr/bin:/bin)",
     ],
 )
 def test_a_program_that_is_not_installed_in_any_shell(line: str) -> None:
@@ -171,7 +173,7 @@ def test_the_last_words_of_an_output_name_a_failure_in_any_language(text: str, w
     words = find_last_words(text)
     assert words is not None
     assert words.what == what
-    assert find_last_words("5 ok\n---\n100%") is None
+    assert find_last_words("5 ok\n---\n100%\n\ufffd\ufffd: cannot be read") is None
 
 
 def test_a_chain_of_failures_is_one_finding_each() -> None:
@@ -199,6 +201,8 @@ def test_another_way_to_call_a_program_is_a_fix() -> None:
     missing = "bash: adb: command not found"
     called = fixes(("adb devices", missing, False), ("~/sdk/adb shell ls", "x", True))
     assert called == ["Running `~/sdk/adb shell ls`"]
+    steps = [("make", "", True), ("edit a.py", "", True), ("~/sdk/adb shell", "x", True)]
+    assert fixes(("adb devices", missing, False), *steps) == ["Running `~/sdk/adb shell`"]
     quoted = fixes(("git add a[1]", "no matches found: a[1]", False), ("git add 'a[1]'", "", True))
     assert quoted == ["Running `git add 'a[1]'`"]
     flaky = [("pytest -q a.py", "OSError: x", False), ("pytest -v a.py | tail", "ok", True)]
@@ -211,6 +215,8 @@ def test_the_exit_code_of_a_pipe_is_not_that_of_the_command() -> None:
     worked = ("DB=x npm run db", "done", True)
     assert fixes(broken, worked) == ["Setting `DB=x`"]
     assert fixes(broken, ("DB=x npm run db || echo no", "no", True)) == []
+    quoted = ("git commit -m 'a; b'", "bash: x: command not found", True)
+    assert fixes(quoted, ("git stash", "", True), ("git commit -m 'a'", "", True)) == []
     refused = "The user doesn't want to proceed with this tool use."
     assert fixes(("npm run db", refused, False), worked) == []
     unknown = ("DB=x npm run db", "ready", None)
@@ -229,6 +235,8 @@ def test_work_in_progress_is_no_finding() -> None:
     assert fixes(*typed, ("edit c.toml", "", True), ("python -c 'b()'", "", True)) == []
     installed = fixes(*typed, ("pip install 'b<4'", "", True), ("python <<E; b(); E", "ok", True))
     assert installed == ["`pip install 'b<4'`"]
+    called = fixes(*typed, ("conda run -n x python -c 'c()'", "", True))
+    assert called == ["Running `conda run -n x python -c 'c()'`"]
     script = [("edit a.py", "", True), ("python a.py", "OSError: no", False)]
     assert fixes(*script, ("mkdir b", "", True), ("python a.py", "", True)) == []
     installed = fixes(*script, ("pip install b", "", True), ("python a.py", "", True))

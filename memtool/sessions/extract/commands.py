@@ -173,6 +173,9 @@ def _spell(command: SimpleCommand, target: CommandTarget) -> tuple[frozenset[str
     names = [posixpath.basename(word.replace("\\", "/")) for word in words]
     place = next((at for at, name in enumerate(names) if name.startswith(target.program)), 0)
     head = [word for word in words[: place + 1] if not _SETTING.match(word)]
+    if target.targets == _SCRIPT:
+        return frozenset(head), ""
     options = [word for word in words[place + 1 :] if word.startswith("-")]
     shown = [word for word in options if not _DISPLAY.fullmatch(word)]
-    return frozenset((*head, *shown)), "" if command.folder[:1] in ("/", "~") else command.folder
+    is_absolute = command.folder[:1] in ("/", "~") or command.folder[1:2] == ":"
+    return frozenset((*head, *shown)), "" if is_absolute else command.folder

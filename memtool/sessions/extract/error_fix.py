@@ -9,6 +9,7 @@ becomes a finding.
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Iterator
 
 from memtool import tables
@@ -59,6 +60,7 @@ MAX_BETWEEN = 60
 MAX_FIX = 600
 MAX_NAMED = 3
 """Maximum commands and files that the statement names."""
+_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"")
 _CONFIG = tuple(tables.read_words("sessions/config_files"))
 
 
@@ -67,7 +69,8 @@ class Episode:
 
     `last` is the last run with this failure, `until` the next run of the command, which worked or
     failed in another way, and `worked` the one that worked; they are -1 if there is none. `failing`
-    counts the failing runs of the command from the first one on, whatever the failure.
+    counts the failing runs of the command from the first one on, whatever the failure. `is_missing`
+    is true if the command's own program was not installed.
     """
 
     def __init__(
@@ -82,13 +85,21 @@ class Episode:
         self.is_script = is_script(targets)
         self.failure = failure
         self.key = compute_failure_key(failure.signature)
+        self.is_missing = any(target.program == failure.program for target in targets)
 
     def is_of(self, targets: Sequence[CommandTarget], line: str) -> bool:
         """Return whether a command is this one; if its program was missing, any call of it is."""
-        program = self.failure.program
-        if program and any(target.program == program for target in self.targets):
-            return any(target.program == program for target in targets)
+        if self.is_missing:
+            return any(target.program == self.failure.program for target in targets)
         return is_same(self.targets, targets) and not is_probe(line)
+
+    def can_end(self, line: str, installed: int) -> bool:
+        """Return whether the episode ends if a command line works.
+
+        A script that was typed in is another one: it takes an installation or another interpreter.
+        """
+        is_other = self.is_script and installed < self.last
+        return not is_other or bool(find_wording(self.run.call.call, line))
 
 
 def find_episodes(scene: Scene) -> list[Episode]:
@@ -105,13 +116,12 @@ def find_episodes(scene: Scene) -> list[Episode]:
         failure = None if is_working else find_failure(text) or find_last_words(text)
         key = compute_failure_key(failure.signature) if failure else ""
         installed = at if is_working and can_install(targets) else installed
-        # A script that works is another one, which proves nothing unless something was installed.
         going = [
             each
             for each in episodes
             if each.worked < 0
             and each.is_of(targets, line)
-            and not (is_working and each.is_script and installed < each.last)
+            and (not is_working or each.can_end(line, installed))
         ]
         for episode in going:
             if is_working:
@@ -135,12 +145,13 @@ def judge_run(run: ToolRun) -> bool | None:
     """
     if is_refusal(run.answer.text):
         return None
-    is_hidden = any(sign in run.call.call for sign in "|;")
+    signs = _QUOTED.sub("", run.call.call)
+    is_hidden = "|" in signs or ";" in signs
     if run.is_ok is False or (run.is_ok and not is_hidden):
         return run.is_ok
     if find_failure(run.answer.text, is_certain=True) is not None:
         return False
-    is_proof = "||" not in run.call.call and (run.is_ok or run.answer.text.strip())
+    is_proof = "||" not in signs and (run.is_ok or run.answer.text.strip())
     return True if is_proof else None
 
 
@@ -179,7 +190,8 @@ def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Fin
     """Yield the finding that the steps in between resolved a failure, if there are any.
 
     Edits of a program after earlier edits are work in progress; those of its configuration are not.
-    A failure of the agent's own code, or of a script that it typed, needs something installed.
+    A failure of the agent's own code, or of a script that it typed, needs something installed, or
+    another way to call it.
     """
     failed, failure = episode.run, episode.failure
     between = scene.runs[episode.last + 1 : episode.until]
@@ -196,9 +208,12 @@ def _find_fix(scene: Scene, episode: Episode, earlier: set[str]) -> Iterator[Fin
     exports = [call for call in done if not find_targets(call)]
     settings = find_settings(line, "\n".join((*exports, next_line)))
     wording = find_wording(line, next_line) if episode.until == episode.worked else ""
-    if episode.is_script or _is_own(episode, earlier):
-        touched, settings, wording = [], "", ""
+    is_strict = episode.is_script or _is_own(episode, earlier)
+    if is_strict or (episode.is_missing and wording):
         commands = [command for command in commands if can_install(find_targets(command))]
+    if is_strict:
+        settings, wording = "", "" if commands or any(run.is_edit for run in between) else wording
+    touched = [] if is_strict or (episode.is_missing and wording) else touched
     paths = tuple(dict.fromkeys(path for _run, path in touched))[:MAX_FILES]
     named = [shorten_path(path) for path in paths]
     steps = [f"`{cut(command)}`" for command in commands[-MAX_NAMED:]]

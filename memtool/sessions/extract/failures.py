@@ -95,7 +95,8 @@ def find_last_words(text: str) -> Failure | None:
     """Return the last line of a failed command's output that tells something, in any language."""
     for line in reversed(_read_lines(text)):
         words = " ".join(line.split())
-        if sum(map(str.isalpha, words)) >= MIN_LETTERS and not _NOISE.match(line):
+        is_garbled = "\N{REPLACEMENT CHARACTER}" in words
+        if sum(map(str.isalpha, words)) >= MIN_LETTERS and not (is_garbled or _NOISE.match(line)):
             return Failure(words[:MAX_FAILURE])
     return None
 
