@@ -17,7 +17,8 @@ from memtool.inject import block
 from memtool.sessions import model
 from memtool.sessions.extract import extract
 from memtool.sessions.model import Message
-from memtool.sessions.transcripts import markup, plain_text, reader
+from memtool.sessions.transcripts import markup, reader
+from memtool.sessions.transcripts.formats import FORMATS
 from memtool.sessions.transcripts.markup import TranscriptContext, parse_moment
 
 if TYPE_CHECKING:
@@ -81,8 +82,8 @@ HOSTS = {
     "plain.md": "plain",
     "qwen.jsonl": "qwen",
     "screen.txt": "plain",
-    "specstory.md": "plain",
-    "aider.md": "plain",
+    "specstory.md": "specstory",
+    "aider.md": "aider",
 }
 
 
@@ -276,10 +277,32 @@ def test_no_json_makes_a_reader_fail(host: str, rows: list[dict[str, object]]) -
     )
 
 
-@given(st.text())
-def test_no_text_makes_the_plain_reader_fail(text: str) -> None:
+TEXT_ROWS = [
+    "_**User (2026-01-25 13:00:27Z)**_",
+    "_**Agent - sidechain (model 2026-01-25 13:00:27+0130)**_",
+    "---",
+    "```",
+    "````text",
+    '<tool-use data-tool-type="write" data-tool-name="Write"><details>',
+    "<summary>Tool use: **Write**</summary>",
+    "</details></tool-use>",
+    "<think><details><summary>Thought Process</summary>",
+    "**Input:**",
+    "- command: `ls",
+    "Result: ```",
+    "Status: **error**",
+    "# aider chat started at 2026-01-25 13:00:27",
+    "#### /run ls  ",
+    "> Ran  ",
+]
+
+
+@pytest.mark.parametrize("host", [name for name, row in FORMATS.items() if row.is_text])
+@given(rows=st.lists(st.one_of(st.text(), st.sampled_from(TEXT_ROWS))))
+def test_no_text_makes_a_reader_fail(host: str, rows: list[str]) -> None:
     """Any text is turns or paragraphs, each with a name of its own."""
-    messages = list(plain_text.read_text(text))
+    text = "\n".join(rows)
+    messages = read(text.encode(errors="replace"), host=host).messages if text.strip() else ()
     assert len({message.origin for message in messages}) == len(messages)
 
 

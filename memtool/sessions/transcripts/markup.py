@@ -185,6 +185,10 @@ class TranscriptContext:
                 return full[len(top) + 1 :]
         return posixpath.normpath(path)
 
+    def is_inside(self, path: str) -> bool:
+        """Return whether an absolute path is in one of the worktrees, or is one."""
+        return f"{posixpath.normpath(path)}/".startswith(tuple(f"{top}/" for top in self.tops))
+
 
 def call_line(arguments: Any) -> str:
     """Return a call's arguments in one line; it is cut only after redaction."""
