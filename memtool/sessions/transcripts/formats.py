@@ -49,6 +49,8 @@ _CODEX_TAGS = (
     "subagent_notification",
     "user_shell_command",
 )
+_CODEX_REQUEST = "\n## My request for Codex:\n"
+"""Comes before what a person typed, below the files that are open in an editor."""
 _CODEX_NOTICES = ("# AGENTS.md instructions", "<user_instructions>", "<environment_context>")
 
 
@@ -81,12 +83,18 @@ def read_codex(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[M
     origin = digest(json.dumps(row, sort_keys=True).encode())
     if kind == "event_msg":
         context.is_mirrored = True
-        typed = without_tags(_codex_typed(item, context), _CODEX_TAGS)
+        typed = _without_codex_text(_codex_typed(item, context))
         if typed.strip():
             is_again, context.typed_item = context.typed_item == _hash(typed), ""
             yield from () if is_again else context.add_typed(typed, origin)
     elif kind == "response_item":
         yield from _codex_item(item, context, origin)
+
+
+def _without_codex_text(text: str) -> str:
+    """Return what a person typed, without what an editor puts before it."""
+    _before, mark, request = text.partition(_CODEX_REQUEST)
+    return without_tags(request if mark else text, _CODEX_TAGS).strip("\n")
 
 
 def _hash(text: str) -> str:
@@ -115,7 +123,7 @@ def _codex_item(
         if item.get("role") == "assistant":
             yield from context.spoken(text, origin)
         elif item.get("role") == "user" and not context.is_mirrored:
-            typed = "" if text.startswith(_CODEX_NOTICES) else without_tags(text, _CODEX_TAGS)
+            typed = "" if text.startswith(_CODEX_NOTICES) else _without_codex_text(text)
             if typed.strip():
                 context.typed_item = _hash(typed)  # the first event may repeat it
             yield from context.add_typed(typed, origin)

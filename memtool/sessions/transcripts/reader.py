@@ -121,26 +121,28 @@ def read(
     return _read_lines(file, path, host or began.host, context, began.offset)
 
 
+def find_host(file: BinaryIO, path: str) -> str:
+    """Detect the host of a file by its first lines. Raises MemtoolError as `detect_host` does."""
+    first = _read_beginning(file)
+    return "opencode" if first.startswith(_SQLITE) else detect_host(first, path)
+
+
 def split_sessions(
-    file: BinaryIO, path: str, tops: Sequence[str], *, host: str = "", session: str = ""
-) -> dict[str, BinaryIO] | None:
+    file: BinaryIO, path: str, tops: Sequence[str], *, host: str, session: str = ""
+) -> list[BinaryIO] | None:
     """Return the lines of each session of a file that holds several; None for any other file.
 
     Only sessions of these worktrees are returned, by the directory in which they ran, or all if
     the file itself is in one of them. `session` names one to return wherever it ran.
 
     Raises:
-        MemtoolError: it is not a transcript, or holds no such session.
+        MemtoolError: the file holds no such session.
     """
-    first = _read_beginning(file)
-    if first.startswith(_SQLITE):
-        return None
-    host = host or detect_host(first, path)
     form = FORMATS.get(host)
     if form is None or not form.session_key:
         return None
     context = TranscriptContext(tops)
-    has_all = context.is_inside(path)
+    is_inside = context.is_inside(path)
     lines: dict[str, list[bytes]] = {}
     name = ""
     file.seek(0)
@@ -148,23 +150,17 @@ def split_sessions(
         row = _parse_row(line)
         if row is not None:
             native_id, directory = row.get(form.session_key, ""), row.get(form.directory_key)
-            is_ours = has_all or (isinstance(directory, str) and context.is_inside(directory))
+            is_ours = is_inside or (isinstance(directory, str) and context.is_inside(directory))
             is_chosen = native_id == session if session else is_ours
             name = native_id if is_chosen and isinstance(native_id, str) else _LEFT_OUT
         lines.setdefault(name, []).append(line)
     lines.pop(_LEFT_OUT, None)
     if not lines:
-        what = (
-            f"no session {session}"
-            if session
-            else "no session that is known to be of this repository"
-        )
+        what = f"no session {session}" if session else "no session that ran in this repository"
         raise MemtoolError(
-            f"{path} has {what}",
-            hint="name one: memtool capture PATH --session ID",
-            code="no-session",
+            f"{path} has {what}", hint=f"memtool capture {path} --session ID", code="no-session"
         )
-    return {name: io.BytesIO(b"".join(rows)) for name, rows in lines.items()}
+    return [io.BytesIO(b"".join(rows)) for rows in lines.values()]
 
 
 _LEFT_OUT = "\0"
@@ -381,7 +377,7 @@ def _read_all(file: BinaryIO, path: str) -> bytes:
 
 def _is_same(file: BinaryIO, mark: Mark) -> bool:
     """Return whether a mark belongs to this file, which may have grown since."""
-    if not mark.offset or os.fstat(file.fileno()).st_size < mark.offset:
+    if not mark.offset or file.seek(0, os.SEEK_END) < mark.offset:
         return False
     start = _read_sample(file, 0)[: mark.offset]
     return mark.start == digest(start) and mark.behind == digest(_read_before(file, mark.offset))

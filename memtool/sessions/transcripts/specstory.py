@@ -108,7 +108,9 @@ def read_specstory(rows: Sequence[str], context: TranscriptContext) -> Iterator[
     for turn in _split_turns(rows):
         context.agent, context.moment = agent, turn.moment
         whole = "\n".join(line for piece in turn.pieces for line in piece).strip("\n")
-        if turn.role == "user":
+        if turn.role == "user" and _is_printed(whole):
+            yield Message(0, NOBODY, whole, moment=turn.moment)
+        elif turn.role == "user":
             if turn.moment != prompt_moment:
                 yield from context.add_typed(without_host_text(whole), "")
             prompt_moment = turn.moment if whole.startswith(_PROMPT_COMMAND) else -1
@@ -121,6 +123,11 @@ def read_specstory(rows: Sequence[str], context: TranscriptContext) -> Iterator[
 
 _HEAD_LINES = 20
 """Number of lines in which the session is named."""
+
+
+def _is_printed(text: str) -> bool:
+    """Return whether a turn ends a block that began before it: then a tool printed its header."""
+    return _ENDS[_TOOL_TAG] in text and _TOOL_TAG not in text
 
 
 def _find_agent(product: str) -> str:
