@@ -101,23 +101,27 @@ def capture(
     end: bool = False,
     dry_run: bool = False,
 ) -> CaptureReport | FolderReport:
-    """Read an agent's transcript into a session.
+    """Read an agent's transcript, or a folder of them, into sessions.
 
     Formats:
-        agents    {AGENT_FORMATS}: the transcript of that agent
-        chat      aider's history, SpecStory, JSON lines with role and content
-        plain     markdown or text
+        agents      {AGENT_FORMATS}: the transcript of that agent
+        specstory   SpecStory's markdown, of any agent
+        histories   claude-history, codex-history: the prompts in history.jsonl
+        chat        JSON lines with role and content
+        aider       aider's chat history
+        plain       markdown or text
 
     It keeps who said what, which tools ran, and what failed. Only what a user typed counts as their
     word. Secrets are cut out first. Repeating it takes only what is new.
 
     Example:
         memtool capture ~/.claude/projects/-home-ada-shop/0f5c.jsonl
+        memtool capture .specstory/history
         opencode export ses_6f3a | memtool capture -
 
     Args:
-        transcript: the file, or - to read it from stdin
-        session: the session to add to, instead of the transcript's own
+        transcript: the file or folder, or - to read it from stdin
+        session: the session to add to; of a history, the one to take
         host: the format, if it is not recognised
         end: end the session afterwards
         dry_run: show what would be captured, write nothing

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 
-from memtool.sessions.transcripts.markup import parse_moment
+from memtool.sessions.transcripts.markup import parse_moment, without_command
 from memtool.value import digest
 
 TYPE_CHECKING = False
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 _PASTED = re.compile(r"\[(?:Image|Pasted text) #\d+(?: \+\d+ lines)?\]")
 """Takes the place of what a person did not type."""
-_COMMAND = re.compile(r"^[/\\](?P<name>[\w:.-]+)(?:\s+(?P<text>.*))?$", re.DOTALL)
-"""A slash command; a path has another slash."""
 _EXPANDED = ("\n", "---\n")
 """How the text of a custom command starts, which Codex writes in place of what was typed."""
 
@@ -37,9 +35,7 @@ def read_claude_history(row: Mapping[str, Any], context: TranscriptContext) -> I
     context.enter("claude", row.get("timestamp"), row.get("sessionId"), row.get("project"))
     display = row.get("display")
     text = _PASTED.sub("", display) if isinstance(display, str) else ""
-    if command := _COMMAND.match(text.strip()):
-        text = command["text"] or ""
-    yield from context.add_typed(text.strip(), _hash_row(row))
+    yield from context.add_typed(without_command(text), _hash_row(row))
 
 
 def knows_codex_history(row: Mapping[str, Any]) -> bool:
@@ -53,9 +49,7 @@ def read_codex_history(row: Mapping[str, Any], context: TranscriptContext) -> It
     context.enter("codex", None, row.get("session_id"))
     context.moment = parse_moment(moment)
     if isinstance(text, str) and not text.startswith(_EXPANDED):
-        command = _COMMAND.match(text.strip())
-        typed = (command["text"] or "") if command else text
-        yield from context.add_typed(typed.strip(), _hash_row(row))
+        yield from context.add_typed(without_command(text), _hash_row(row))
 
 
 def _hash_row(row: Mapping[str, Any]) -> str:

@@ -372,6 +372,16 @@ def without_tags(text: str, tags: Iterable[str]) -> str:
     return re.sub(rf"<({names})(?=[> \n]|\Z)(?:.*?</\1>|.*)", "", text, flags=re.DOTALL).strip()
 
 
+_COMMAND = re.compile(r"[/\\][\w:.-]+(?:\s+(?P<text>.*))?", re.DOTALL)
+"""A slash command; a path has another slash."""
+
+
+def without_command(text: str) -> str:
+    """Return a prompt without the name of a slash command at its start."""
+    command = _COMMAND.fullmatch(text.strip())
+    return ((command["text"] or "") if command else text).strip()
+
+
 def find_inside(text: str, tag: str) -> str:
     """Return the text between a tag and its end, or the whole text without the tag."""
     start = text.find(f"<{tag}>")

@@ -12,7 +12,7 @@ import re
 from memtool.agents import AGENTS, PATCH_HEADS
 from memtool.sessions.model import Message, parse_json_row
 from memtool.sessions.transcripts.claude import without_host_text, without_reminders
-from memtool.sessions.transcripts.markup import parse_moment
+from memtool.sessions.transcripts.markup import parse_moment, without_command
 from memtool.sessions.transcripts.outcomes import split_outcome
 from memtool.sessions.transcripts.turns import NOBODY, SPEAKERS, Fence, follow_fence, parse_fence
 from memtool.value import Value
@@ -39,11 +39,13 @@ _ENDS = {_TOOL_TAG: "</tool-use>", _THOUGHT: "</think>"}
 """How blocks start, and how their last line ends."""
 _SUMMARY = re.compile(r"<summary>(?P<text>.*?)</summary>\s*(?:</details>)?", re.DOTALL)
 _TOOL_USE = re.compile(r"^Tool use: \*\*[^*]*\*\*\s*")
+_REPLY = " \u23bf "
+"""Starts the host's answer to a command of a person, in earlier versions."""
 _PROMPT_COMMAND = "<command-message>"
 """Starts the host's text for a command that is a prompt; the next turn is that prompt."""
 _LABEL = re.compile(
-    r"^(?:\*\*)?(?P<label>Error|Input|Output|Parameters|Result)(?: \(truncated\))?:(?:\*\*)?"
-    r"(?: *(?P<text>\S.*))?$"
+    r"^(?:\*\*)?(?P<label>Additional data|Error|Input|Output|Parameters|Result)"
+    r"(?: \(truncated\))?:(?:\*\*)?(?: *(?P<text>\S.*))?$"
 )
 _PRINTED = ("Error", "Output", "Result")
 """Labels of what a tool returned."""
@@ -112,7 +114,7 @@ def read_specstory(rows: Sequence[str], context: TranscriptContext) -> Iterator[
             yield Message(0, NOBODY, whole, moment=turn.moment)
         elif turn.role == "user":
             if turn.moment != prompt_moment:
-                yield from context.add_typed(without_host_text(whole), "")
+                yield from context.add_typed(_find_typed(whole), "")
             prompt_moment = turn.moment if whole.startswith(_PROMPT_COMMAND) else -1
         elif turn.role == "assistant":
             for piece in turn.pieces:
@@ -123,6 +125,11 @@ def read_specstory(rows: Sequence[str], context: TranscriptContext) -> Iterator[
 
 _HEAD_LINES = 20
 """Number of lines in which the session is named."""
+
+
+def _find_typed(text: str) -> str:
+    lines = [line for line in text.split("\n") if not line.startswith(_REPLY)]
+    return without_command(without_host_text("\n".join(lines)))
 
 
 def _is_printed(text: str) -> bool:
@@ -307,6 +314,8 @@ def _add_code(block: Block, info: str, text: str, label: str, *, is_output: bool
     elif is_output:
         block.printed = text if block.printed is None else f"{block.printed}\n{text}"
         block.is_ok = False if label == "Error" else block.is_ok
+    elif label:
+        block.arguments.setdefault("description", text)
     else:
         block.code.append((info, text))
 
@@ -327,13 +336,13 @@ def _find_arguments(
 ) -> dict[str, Any]:
     """Return the arguments of a call under the names that hosts use, as far as a block has them."""
     match = _TITLE.match(title)
-    value = match["value"].strip() if match else title.strip("`")
+    value = match["value"].strip() if match else title.strip("`• ")
     scripts = [text for info, text in block.code if info == _SHELL]
     if kind in _SHELL_TYPES:
         command = next(iter([*scripts, *block.quoted, *filter(None, [value])]), "")
         return {"command": command, **block.arguments} if command else block.arguments
     paths = [*block.paths, *([value] if match and match["edit"] else [])]
-    if not paths and kind == "read":
+    if not paths and kind == "read" and not title.startswith("•"):
         paths = [*block.quoted, *filter(None, [value])][:1]
     if not paths and kind == "write":
         paths = [next(filter(None, match.groups())) for match in _CHANGED.finditer(printed)][:1]
