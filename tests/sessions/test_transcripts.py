@@ -778,8 +778,8 @@ def test_text_of_the_host_is_nobodys(text: str) -> None:
     """Notifications, events and reminders are not what a person typed."""
     row = {"type": "user", "uuid": "u", "sessionId": "s", "message": {"content": text}}
     typed = row | {"uuid": "v", "message": {"content": f"{text}\nGo on."}}
-    said = [message.text for message in read(lines(row, typed)).messages]
-    assert said == ([] if text.startswith("[") else ["Go on."])
+    texts = [message.text for message in read(lines(row, typed)).messages]
+    assert texts == ([] if text.startswith("[") else ["Go on."])
 
 
 def test_what_an_editor_puts_before_a_prompt_of_codex_was_not_typed() -> None:
