@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 from collections import Counter
 
 from memtool.agents import AGENTS
@@ -131,7 +132,7 @@ def capture(
     if is_folder and session:
         raise MemtoolError(
             f"cannot capture {transcript} into one session: it is a folder",
-            hint=f"memtool capture {transcript}",
+            hint=f"memtool capture {shlex.quote(transcript)}",
             code="usage",
         )
     reports: list[CaptureReport] = []

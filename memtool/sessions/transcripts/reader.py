@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import shlex
 import stat
 
 from memtool.errors import MemtoolError
@@ -157,8 +158,9 @@ def split_sessions(
     lines.pop(_LEFT_OUT, None)
     if not lines:
         what = f"no session {session}" if session else "no session that ran in this repository"
+        place = shlex.quote(path) if os.path.isabs(path) else "-"
         raise MemtoolError(
-            f"{path} has {what}", hint=f"memtool capture {path} --session ID", code="no-session"
+            f"{path} has {what}", hint=f"memtool capture {place} --session ID", code="no-session"
         )
     return [io.BytesIO(b"".join(rows)) for rows in lines.values()]
 
