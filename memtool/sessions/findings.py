@@ -336,7 +336,8 @@ def resume_model(context: Context, head: Session) -> Model | None:
         note = f"{RESUME} does not say where the id goes, as {SESSION}; it is not run"
         context.notes.extend({note}.difference(context.notes))
         return None
-    is_of_host = head.host in FORMATS and program.name not in FORMATS.keys() - {head.host}
+    is_own = head.host in FORMATS and not FORMATS[head.host].is_copy
+    is_of_host = is_own and program.name not in FORMATS.keys() - {head.host}
     if not is_of_host or head.status != "ended" or not os.path.isdir(head.worktree):
         return None
     first, *words = program.argv
