@@ -306,7 +306,7 @@ def test_files_that_are_not_here_are_left_out(sandbox: Sandbox):
     sandbox.write("app/models.py", "")
     session(
         sandbox,
-        "Remember: all database models live in app/models.py or lib/gone.py of the project.",
+        "Remember: database models live in app/models.py or lib/gone.py of the project.",
     )
     (made,) = sandbox.json("promote")["memories"]
     assert sandbox.json("show", made["id"])["files"] == ["app/models.py"]
