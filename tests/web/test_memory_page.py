@@ -72,6 +72,21 @@ def test_a_statement_is_no_fault(sandbox: Sandbox, web: Web):
     assert 'href="https://a.example/b" rel="noopener noreferrer nofollow"' in lost
 
 
+def test_who_archived_it_did_not_write_it(sandbox: Sandbox, web: Web):
+    """The writer is that of the text; another person's change of the file stands apart."""
+    sandbox.memory("dec-a")
+    first = sandbox.commit()[:7]
+    sandbox.memory("dec-a", status="archived")
+    sandbox.git("add", "--all")
+    sandbox.git("commit", "--quiet", "--author=Bo <bo@example.org>", "--message=away")
+    second = sandbox.git("rev-parse", "--short=7", "HEAD").strip()
+    text = words(web.get("/m/dec-a").text)
+    assert "Decision by Ada," in text
+    assert f"Written by Ada, 2026-02-01, in {first}" in text.replace("Writtenby", "Written by")
+    assert f"by Bo, 2026-02-01, in {second}" in text
+    assert "Who wrote which part: Ada, Bo" in text
+
+
 def test_use_is_one_line(sandbox: Sandbox, web: Web):
     """How often it was searched and opened; the answers to agents are behind the line."""
     sandbox.memory("dec-a", "Sessions live in Redis.\n", title="Redis")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any, TypeVar
 
-    from memtool.commands.blame import Blame
+    from memtool.commands.blame import Blame, BlamePart
     from memtool.commands.log import InjectionRow, Log
     from memtool.commands.show import MemoryView
     from memtool.commands.why import Ground, Why
@@ -143,6 +143,7 @@ def with_proof(
         "shown": shown,
         "drift": drift,
         "doubts": [doubt for doubt in doubts if not any(fact in doubt.text for fact in facts)],
+        "writer": find_writer(shown, blame),
         "grounds": list_grounds(why) if why else [],
         "notice": word_notice(shown),
         "proposals": [tuple(line.split(PROPOSES_TO_REPLACE)) for line in shown.proposals],
@@ -162,6 +163,28 @@ def with_proof(
         "elsewhere": (),
         "notes": (),
     }
+
+
+class Writing(Value):
+    """Who wrote a text, and in which commit; texts are empty if that is unknown."""
+
+    commit: str
+    author: str
+    date: str
+    pull_request: str = ""
+    co_authors: tuple[str, ...] = ()
+
+
+def find_writer(shown: MemoryView, blame: Blame | None) -> BlamePart | Writing:
+    """Return who wrote the text of a memory, else who changed its file last.
+
+    Who confirmed or archived it has changed the file, and not what it says.
+    """
+    first = next(iter((*blame.sections, *blame.fields)), None) if blame is not None else None
+    if first is not None and first.commit:
+        return first
+    date, commit = shown.committed_at or "", shown.commit or ""
+    return Writing(commit, shown.author, date, shown.pull_request, shown.co_authors)
 
 
 def explain_drift(drift: Drift | None) -> DriftReason | None:
