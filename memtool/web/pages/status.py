@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from memtool.commands.log import log
-from memtool.commands.status import EXPIRES_SOON_DAYS
 from memtool.commands.status import status as status_of
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -185,7 +184,7 @@ def _list_cards(status: Status) -> Iterator[Card]:
         "memtool confirm ID",
     )
     yield Card(
-        f"Expire within {EXPIRES_SOON_DAYS} days",
+        "Expire soon",
         len(status.expiring),
         _row_days(status.expiring, "on", details.expiry),
         "/list?q=is:expiring",
