@@ -65,8 +65,8 @@ def test_a_review_says_in_words_what_to_do(sandbox: Sandbox, writer: Web):
     sandbox.memory("dec-tea", title="Tea at four")
     sandbox.commit()
     sandbox.write("pay.py", "A = 2\n")
-    sandbox.commit()
-    page = writer.get("/review?range=HEAD~1..HEAD").text
+    commit = sandbox.commit()
+    page = writer.get(f"/review?range={commit}~1..{commit}").text
     text = words(page)
     assert "1 decision is not mentioned." in text
     assert "in a line such as Upholds: dec-pay." in text
@@ -74,12 +74,12 @@ def test_a_review_says_in_words_what_to_do(sandbox: Sandbox, writer: Web):
     assert 'href="/m/dec-pay/supersede">Correct it</a>' in page
     assert "memtool " not in text
     sandbox.write("pay.py", "A = 3\n")
-    sandbox.commit("pay: three\n\nUpholds: dec-pay")
-    text = words(writer.get("/review?range=HEAD~1..HEAD").text)
+    commit = sandbox.commit("pay: three\n\nUpholds: dec-pay")
+    text = words(writer.get(f"/review?range={commit}~1..{commit}").text)
     assert "Every decision that governs this change is mentioned." in text
     sandbox.write("tea.py", "")
-    sandbox.commit()
-    free = words(writer.get("/review?range=HEAD~1..HEAD").text)
+    commit = sandbox.commit()
+    free = words(writer.get(f"/review?range={commit}~1..{commit}").text)
     assert "1 file changed, and no memory governs it." in free
 
 
