@@ -16,6 +16,7 @@ from memtool.search import conflicts
 from memtool.search.features import PROPOSES_TO_REPLACE
 from memtool.store import ledger, provenance
 from memtool.value import Value
+from memtool.web.pages.lineage import has_lineage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
     )
     return values | {
         "is_only_there": is_only_there,
-        "has_graph": any(map(shown.fields.get, RELATIONS)) or bool(tree.naming(shown.id)),
+        "has_lineage": not is_only_there and has_lineage(tree, shown.id),
         "use": if_answered(lambda: _read_use(context, shown.id)) if there is None else None,
         "at": at or "",
         "elsewhere": _features.find_links(context, shown.type),
@@ -159,7 +160,7 @@ def with_proof(
         "use": None,
         "at": "",
         "is_only_there": False,
-        "has_graph": True,
+        "has_lineage": True,
         "elsewhere": (),
         "notes": (),
     }
