@@ -253,6 +253,12 @@ class Ledger:
         query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
         return self._connection.execute(query).fetchall()
 
+    def count_by_verb(self, memory: str) -> dict[str, tuple[int, int]]:
+        """Return how many answers of each verb showed a memory, and the second of the last one."""
+        query = "SELECT verb, count, last FROM counts WHERE memory = ?"
+        rows = self._connection.execute(query, (memory,)).fetchall()
+        return {verb: (count, last) for verb, count, last in rows}
+
     def uses(self) -> list[tuple[str, int]]:
         """Return memory and second of each use, oldest first.
 

@@ -28,7 +28,7 @@ from memtool.commands._layout import WIDE_WIDTH, build_layout
 from memtool.errors import MemtoolError
 from memtool.store import derived
 from memtool.value import Value
-from memtool.web import clients, openapi, render, rest
+from memtool.web import clients, openapi, render, rest, visits
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES, forms, near
 from memtool.web.refusals import word_refusal
@@ -128,6 +128,7 @@ class Application:
             *pages,
             Route("/health", self.health, methods=["GET"]),
             Route("/login", self.login, methods=["GET", "POST"]),
+            Route("/seen", self.seen, methods=["POST"]),
             Route("/static/{name}", self.static, methods=["GET"]),
             Route("/events", self.events, methods=["GET"]),
             Route("/do/{verb}", self.form, methods=["POST"]),
@@ -161,8 +162,9 @@ class Application:
             if not building.done():
                 return self._answer_building(stamp, visitor, building)
             stamp = await self._read_stamp()
-        writer = visitor.session if self.served.is_writing else ""
-        key = (request.url.path, request.url.query, writer, str(visitor.is_person))
+        jobs = f"{self.jobs.running} {self.jobs.last_error}"
+        session = visitor.session  # the forms of a page hold its nonce
+        key = (request.url.path, request.url.query, session, str(visitor.is_person), jobs)
         mark = stamp.private if page.is_private else stamp.memories
         cached = self.cache.get(key, mark)
         if cached is None:
@@ -235,7 +237,14 @@ class Application:
             for page in PAGES
             if page.menu and (not page.feature or self._has(page.feature))
         )
-        return PageView(self.served.name, menu, self.served.is_writing, nonce=visitor.nonce)
+        return PageView(
+            self.served.name,
+            menu,
+            self.served.is_writing,
+            nonce=visitor.nonce,
+            running=tuple(self.jobs.running),
+            failure=self.jobs.last_error or "",
+        )
 
     def _has(self, feature: str) -> bool:
         """Return whether the user has set a feature up; False if that is unknown."""
@@ -254,9 +263,29 @@ class Application:
             return self._link(request)
         host = request.headers.get("host", "").lower()
         session = self.served.guard.login(request.query_params.get("token", ""), host)
+        await self._note_visit(visits.begin)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
         return answer
+
+    async def seen(self, request: Request) -> Response:
+        """Note that the reader knows what changed, and go back to the first page."""
+        fields = dict(parse_qsl((await _read_body(request)).decode(errors="replace")))
+        refuse_form(request.state.visitor, fields.get("nonce", ""))
+        await self._note_visit(visits.mark_seen)
+        return RedirectResponse("/", 303)
+
+    async def _note_visit(self, note: Callable[[str, str, int], None]) -> None:
+        """Note what the reader was told, by the commit that is here now."""
+
+        def work() -> None:
+            with suppress(MemtoolError):  # the repository is gone, as the next page says
+                context = self.served.place.open()
+                head = context.repository.git.head()
+                note(context.repository.cache_dir, head, context.clock.now)
+
+        await self.look.run(work)
+        self.watch.forget()
 
     def _link(self, request: Request) -> Response:
         """Answer a program of the same user with a new login link."""

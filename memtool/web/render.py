@@ -20,7 +20,7 @@ from memtool.calls.output import make_visible
 from memtool.commands._layout import Layout, shorten_commit, shorten_foreign
 from memtool.commands._render import format_authors, format_commit, format_kind, list_states
 from memtool.value import Value, format_count
-from memtool.web.markdown import to_html
+from memtool.web.markdown import is_link, to_html
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ class PageView(Value):
     is_writing: bool = False
     is_live: bool = True
     nonce: str = ""
+    running: tuple[str, ...] = ()
+    """The verbs that are at work in the server."""
+    failure: str = ""
+    """The message of the last long verb, if it failed."""
     policy: str = ""
     """The content policy in a page itself, for the static site, which has no headers."""
 
@@ -78,6 +82,11 @@ def render_page(
 
     `layout` shortens and names the ids of memories.
     """
+
+    def name(text: str, id_: str) -> tuple[str, str]:
+        title, short = make_visible(layout.title(id_)), layout.short(id_)
+        return (title, short) if title and title not in text else (short, "")
+
     return _environment.get_template(template).render(
         **values,
         view=view,
@@ -88,7 +97,7 @@ def render_page(
         shortened=layout.shorten,
         states=partial(list_states, layout),
         when=layout.when,
-        markdown=lambda text, top=2: to_html(make_visible(text), to, top),
+        markdown=lambda text, top=2: to_html(make_visible(text), to, top, partial(name, text)),
     )
 
 
@@ -131,6 +140,7 @@ _environment.filters.update(
     commit_name=format_commit,
     day=_format_day,
     foreign=shorten_foreign,
+    is_link=is_link,
     minute=_format_minute,
     people=format_authors,
     plural=format_count,

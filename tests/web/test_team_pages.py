@@ -320,7 +320,7 @@ def test_a_correction_supersedes(writable: Browser):
     assert "id: sem-" in words(writable.do("supersede", *fields, ("step", "show")))
     assert writable.do("supersede", *fields, ("step", "do")).status == 200
     assert place.read_bytes() == before
-    assert "Superseded by" in words(writable.get(f"/m/{old}"))
+    assert "This is no longer what holds" in words(writable.get(f"/m/{old}"))
 
 
 def test_the_gate_refuses_a_secret_in_a_form(writable: Browser):
@@ -366,14 +366,16 @@ def test_a_review_says_which_decisions_a_range_upholds(team: Browser):
     """The governed files of a range, with each decision's state."""
     head = team.box.git("log", "--format=%H", "--grep=the key is that of the hold").strip()
     text = words(team.get(f"/review?range={head}~1..{head}"))
-    assert "Payments carry an idempotency key" in text
-    assert "upheld" in text
+    assert "kept Payments carry an idempotency key dec-b6n7" in text
+    assert "Every decision that governs this change is mentioned" not in text
 
 
 def test_digests_show_what_they_sum_up(team: Browser):
-    """A digest is there with its text; of a category without one it is said how to make it."""
+    """A digest is there with its text; of a category without one it is said what it would be."""
     assert "4 memories hold in the category warning" in words(team.get("/digests/warning"))
-    assert "memtool digest error" in words(team.get("/digests/error"))
+    empty = words(team.get("/digests/error"))
+    assert "No digest of error yet." in empty
+    assert "Sum up" in empty
 
 
 def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
