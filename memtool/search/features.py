@@ -11,7 +11,7 @@ import posixpath
 from memtool.index import analyzer, scoring
 from memtool.index.reader import Catalog
 from memtool.index.text import list_texts
-from memtool.memory import lifecycle, visibility
+from memtool.memory import lifecycle, timestamps, visibility
 from memtool.memory.drift import BROKEN
 from memtool.memory.memory import is_generated
 from memtool.memory.trust import TRUST_LEVELS
@@ -193,6 +193,11 @@ class Facts:
     def is_due(self, record: Record) -> bool:
         """Return whether the record is due for review."""
         return self.tree.is_due(record, self.now)
+
+    def is_expiring(self, record: Record) -> bool:
+        """Return whether the record is current and expires soon."""
+        soon = self.now + lifecycle.EXPIRES_SOON_DAYS * timestamps.DAY_S
+        return self.is_current(record) and self.tree.state(record, soon + 1) == lifecycle.EXPIRED
 
     def is_drifted(self, record: Record) -> bool:
         """Return whether a file, name or cited lines that the record names are gone."""

@@ -256,6 +256,7 @@ IS_VALUES: dict[str, Predicate] = {
     **{status: _has_status(status) for status in STATUSES},
     lifecycle.ALIVE: lambda record, facts: not facts.find_hiding_states(record),
     lifecycle.EXPIRED: _has_state(lifecycle.EXPIRED),
+    "expiring": lambda record, facts: facts.is_expiring(record),
     "due": lambda record, facts: facts.is_due(record),
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
     CONFLICTED: lambda record, facts: record.id in facts.conflicted,
