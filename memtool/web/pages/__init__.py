@@ -24,6 +24,7 @@ from memtool.web.pages.fleet import fleet
 from memtool.web.pages.forms import new, supersede
 from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
+from memtool.web.pages.memories import memories
 from memtool.web.pages.memory import memory
 from memtool.web.pages.reports import digests, health, review
 from memtool.web.pages.search import search
@@ -37,6 +38,7 @@ PAGES: tuple[Page, ...] = (
     Page("/findings", "findings.html", findings, menu="Lessons", is_private=True, is_slow=True),
     Page("/search", "search.html", search, menu="Search"),
     Page("/review", "review.html", review, menu="Review", is_slow=True),
+    Page("/list", "memories.html", memories, menu="Memories", is_private=True, is_slow=True),
     Page("/changes", "changes.html", changes, menu="Changes", is_slow=True),
     Page("/digests", "digests.html", digests, menu="Digests"),
     Page("/digests/{category}", "digests.html", digests),

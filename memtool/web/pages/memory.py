@@ -13,6 +13,7 @@ from memtool.memory.fields import order
 from memtool.memory.memory import to_text
 from memtool.search import conflicts
 from memtool.store import provenance
+from memtool.web.actions import find_actions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         why=if_answered(lambda: why(context, shown.id, at=there)),
         log=if_answered(lambda: log(context, shown.id, at=there, limit=EVENTS)),
     )
+    events = values["log"].events if values["log"] else None
     return values | {
+        "find_actions": None if there or as_of else lambda: find_actions(context, shown, events),
         "is_only_there": is_only_there,
         "injected": if_answered(lambda: _read_injections(context, shown.id))
         if there is None
