@@ -76,7 +76,7 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "still-holds",
         "confirm",
-        "It still holds",
+        "Confirm although the code changed",
         lambda memory: memory.is_in_use and memory.is_broken,
         ("still_holds",),
     ),

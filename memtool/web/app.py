@@ -67,6 +67,8 @@ LATER = '<meta http-equiv="refresh" content="0">'
 """The end of the page that waits: it is sent when there is something to wait for no more."""
 BUILDING = "the search index is being built"
 DRY_RUN = "dry_run"
+STRANGE = (401, 421)
+"""Statuses of a request to a name, or with a session, that this process does not know."""
 KEPT_STATUSES = (401, 403, 421, 500, 503)
 """Statuses with which a form is refused that is not wrong itself."""
 
@@ -406,6 +408,7 @@ class Application:
         """Run the verb of a form. Raises MemtoolError if it is refused."""
         visitor: Visitor = request.state.visitor
         refuse_form(visitor, sent.control.get("nonce", ""))
+        forms.refuse_unreasoned(sent)
         arguments = rest.parse_pairs(procedure, sent.arguments)
         if sent.step == SHOW and DRY_RUN in procedure.parameters:
             arguments[DRY_RUN] = True
@@ -452,14 +455,40 @@ class Application:
             page, query = _find_page(sent.page)
             with suppress(MemtoolError):  # the memory of the page is gone
                 text = self._render(page, query, visitor, sent.page, form)[1]
-                if render.has_form(text, sent.name):
+                if render.has_form(text, sent.name) or form.refusal is None:
                     return text
+                refusal = form.refusal.replace(texts=tuple(sent.list_texts()))
+                again = form.replace(refusal=refusal)
+                return self._render(page, query, visitor, sent.page, again)[1]
             return self._render_texts(form, error, self.view(visitor))
 
         try:
             return _send_page(await self.slow.run(render_again), status)
         except MemtoolError:  # the repository is gone, or it takes too long
             return _send_page(self._render_texts(sent, error, self.view(visitor)), status)
+
+    async def answer_denied(self, request: Request, error: DeniedError) -> Response:
+        """Answer a request that is not let in.
+
+        A form of a server that has ended gets its texts back: its page is at a name that is gone.
+        """
+        origin = f"http://{request.headers.get('host', '')}"
+        is_own_form = request.headers.get("origin", "").lower() == origin.lower()
+        if error.status not in STRANGE or not request.url.path.startswith("/do/"):
+            return self.answer_refusal(request, error)
+        if not is_own_form or request.headers.get("sec-fetch-site", "") != "same-origin":
+            return self.answer_refusal(request, error)
+        try:
+            sent = parse_form("", await _read_body(request))
+        except (ClientDisconnect, DeniedError):
+            return self.answer_refusal(request, error)
+        ended = DeniedError(
+            error.status,
+            "the server was started again since this page was opened",
+            hint="open the link that it printed then, and type this in again there",
+        )
+        text = self._render_texts(sent, ended, PageView("memtool", (), is_live=False))
+        return _send_page(text, error.status)
 
     def _render_texts(self, sent: SentForm, error: MemtoolError | None, view: PageView) -> str:
         """Return a page with what was typed, to be copied, if its form cannot be shown again."""
@@ -573,7 +602,8 @@ def build_application(served: ServedSite) -> ASGIApp:
         try:
             request.state.visitor = served.guard.visitor(request.method, scope["path"], headers)
         except DeniedError as error:
-            await made.answer_refusal(request, error)(scope, listen, answer)
+            refusal = await made.answer_denied(Request(scope, listen), error)
+            await refusal(scope, listen, answer)
             return
         await inner(scope, listen, answer)
 

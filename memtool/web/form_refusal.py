@@ -49,12 +49,13 @@ LABELS = {
 """The label of each field of a form, by the verb's name for it."""
 _FIELDS_OF_KEY = {"files": ("file",), "tags": ("tag", "add")}
 """The fields that write a key of a memory, where they have different names."""
-UNSENT = ("id", "ids", "keep")
-"""Fields of which a browser sends nothing if nothing was chosen."""
+UNSENT = ("id", "ids", "keep", "reason")
+"""Fields of which nothing is sent if nothing was chosen."""
 _FIELD_OF_CODE = {
     "duplicate": "title",
     "empty": "body",
     "hidden-character": "body",
+    "outside": "file",
     "personal-data": "body",
     "secret": "body",
     "too-large": "body",
@@ -67,8 +68,8 @@ ADVICE = {
     "deleted": "Restore it first.",
     "denied": "Restore the memory that was forgotten, or write a new one.",
     "dirty": "The last change is not in a commit yet. Commit it, then try again.",
-    "drifted": "Look at the code first. If the memory is still true, confirm it with “It still "
-    "holds”; if not, correct it.",
+    "drifted": "Look at the code first. If the memory is still true, use “Confirm although "
+    "the code changed”; if not, correct it.",
     "duplicate": "If yours says the same, correct that one instead. If not, say in the title and "
     "the text what is different.",
     "login": "Send it again: nothing that you typed is lost.",
@@ -80,10 +81,13 @@ ADVICE = {
     "read-only": "The server was started without the right to write.",
     "secret": "Take it out, and say where it is stored instead. Everything else stays as you "
     "typed it.",
+    "too-large": "Put the long text into a file, and name that file as a source: file:PATH.",
     "unknown-id": "It may have been removed or renamed meanwhile. Load the page again.",
 }
 """What to do on a page, by the code of an error. Of other codes the hint is shown without its
 commands."""
+LINKED = ("denied", "duplicate", "fork", "not-a-head", "promoted", "several")
+"""Codes of errors that name another memory, which the page links to."""
 CORRECTED = ("duplicate", "drifted")
 """Codes for which the page offers to correct the memory that the error names."""
 GIT = (
@@ -103,11 +107,23 @@ MISSING = {
     "title": "Give it a title.",
 }
 """The sentence for a field without a value."""
+FRAGMENTS = (
+    ("add --keep or --merge", "keep", "Choose what holds."),
+    ("no tag is given", "add", "Type a tag to add, or one to remove."),
+    ("the text of the new memory is missing", "body", "Write the text that holds."),
+)
+"""Part of a message, the field that it is about, and the sentence for a page."""
 _ARGUMENT = re.compile(r"`([a-z_]+)`|(?<![\w-])--([a-z]+)")
 _IS_MISSING = re.compile(
     r"^(?:cannot \w+: )?(?:the )?([a-z_]+) is (?:missing|empty)", re.IGNORECASE
 )
-_NAMED = re.compile(r"^(?:cannot [a-z ]+: )?(?:the (?:key )?)?([a-z_]+)(?::| contains| has )")
+_NAMED = re.compile(
+    r"^(?:cannot [a-z ]+: )?(?:the (?:key )?)?([a-z_]+)(?::| contains| has | is one of| takes )"
+)
+_KEY = re.compile(r"^([a-z_]+): ")
+_SUBJECT = re.compile(r'^".+?" \([\w-]+\)(: | )')
+_IN_KEY = re.compile(r"^The key ([a-z_]+) contains")
+_WRITING = "cannot write this: "
 _ID = re.compile(r"\b[a-z]{3}-[a-z0-9-]+\b")
 MAX_REASONS = 20
 """Memories of which the reason is shown, if several cannot be changed."""
@@ -131,6 +147,8 @@ class FormRefusal(Value):
     remaining: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     commands: tuple[str, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+    """Fields with what was typed, if the page has this form no more."""
 
 
 def build_form_refusal(
@@ -144,22 +162,27 @@ def build_form_refusal(
         labelled = _ARGUMENT.sub(_quote_label, reword(text, procedure))
         return clean_text(error.shorten(labelled), allowed)
 
+    first = error.reasons[0] if isinstance(error, PartRefusedError) else error.message
+    first = first.removeprefix(_WRITING)
+    field, sentence = _find_field(error, first, sent)
     rows, remaining = _split_refused(error, sent, word)
-    worded = word_refusal(error, error.hint)
-    missing = _IS_MISSING.match(error.message)
-    sentence = MISSING.get(missing[1].lower(), "") if missing else ""
     if rows:
         count = len(rows) + len(remaining)
-        sentence = f"{len(rows):,} of {count:,} memories cannot be changed, so none was."
-    advice = ADVICE.get(error.code, "" if missing else word(worded.hint))
+        return FormRefusal(
+            f"{len(rows):,} of {count:,} memories cannot be changed, so none was.",
+            field,
+            ADVICE.get(error.code, ""),
+            rows=rows[:MAX_REASONS],
+            remaining=remaining,
+        )
+    worded = word_refusal(error, error.hint)
+    is_explained = bool(sentence) or _KEY.match(first)
     return FormRefusal(
-        sentence=sentence or _end_sentence(word(worded.sentence)),
-        field=_find_field(error, sent),
-        advice="" if rows else advice,
-        lines=() if rows else tuple(map(word, worded.lines)),
-        rows=rows[:MAX_REASONS],
-        remaining=remaining,
-        links=() if rows else tuple(_list_links(context, error)),
+        sentence or _to_sentence(word(worded.sentence)),
+        field,
+        ADVICE.get(error.code, "" if is_explained else _to_sentence(word(worded.hint))),
+        lines=tuple(map(word, worded.lines)),
+        links=tuple(_list_links(context, error)),
         commands=tuple(
             word(line) for line in worded.commands if error.code in GIT and line.startswith("git ")
         ),
@@ -171,31 +194,35 @@ def _quote_label(match: re.Match[str]) -> str:
     return f"“{LABELS.get(name, name.replace('_', ' '))}”"
 
 
-def _end_sentence(text: str) -> str:
-    text = text.replace("; nothing is written", "")
-    return text if text.endswith((".", "?", "!", '"', "”")) else f"{text}."
+def _to_sentence(text: str) -> str:
+    """Return a text as a sentence, with the label of a field instead of the name of its key."""
+    text = text.replace("; nothing is written", "").removeprefix(_WRITING.capitalize())
+    text = _IN_KEY.sub(lambda key: f"{LABELS.get(key[1], key[1])}: there is", capitalize(text))
+    text = capitalize(_KEY.sub(lambda key: f"{LABELS.get(key[1], key[1])}: ", text))
+    return text if not text or text.endswith((".", "?", "!", '"', "”")) else f"{text}."
 
 
-def _find_field(error: MemtoolError, sent: SentForm) -> str:
-    """Return the field of the form that an error is about, empty if it is none."""
-    message = error.message.removeprefix("cannot write this: ")
-    match = _IS_MISSING.match(error.message) or _NAMED.match(message)
-    key = match[1].lower() if match else ""
-    argument = _ARGUMENT.search(error.message)
+def _find_field(error: MemtoolError, message: str, sent: SentForm) -> tuple[str, str]:
+    """Return the field of the form that an error is about, and a sentence for the page.
+
+    Both may be empty: no field of the form, and the sentence of the error.
+    """
     fields = {name.removeprefix(f"{sent.verb}."): name for name, _value in sent.pairs}
     fields |= {name: name for name in UNSENT if name not in fields}
-    return next(
-        (
-            fields[name]
-            for name in (
-                *_FIELDS_OF_KEY.get(key, (key,)),
-                (argument[1] or argument[2]) if argument else "",
-                _FIELD_OF_CODE.get(error.code, ""),
-            )
-            if name in fields
-        ),
-        "",
+    for fragment, name, sentence in FRAGMENTS:
+        if fragment in message:
+            return fields.get(name, ""), sentence
+    missing = _IS_MISSING.match(message)
+    match = missing or _NAMED.match(message)
+    key = match[1].lower() if match else ""
+    argument = _ARGUMENT.search(message)
+    candidates = (
+        *_FIELDS_OF_KEY.get(key, (key,)),
+        (argument[1] or argument[2]) if argument else "",
+        _FIELD_OF_CODE.get(error.code, ""),
     )
+    field = next((fields[name] for name in candidates if name in fields), "")
+    return field, MISSING.get(key, "") if missing else ""
 
 
 def _split_refused(
@@ -213,12 +240,20 @@ def _split_refused(
         refused = dict(zip(error.ids, error.reasons, strict=True))
     elif isinstance(error, UnclearIdError) and error.wanted in ids:
         refused = {error.wanted: error.message}
-    rows = tuple((id_, _end_sentence(capitalize(word(why)))) for id_, why in refused.items())
+    rows = tuple((id_, _to_reason(word(why))) for id_, why in refused.items())
     return rows, tuple(id_ for id_ in ids if id_ not in refused) if refused else ()
+
+
+def _to_reason(text: str) -> str:
+    """Return a reason in a row that names the memory already."""
+    text = _SUBJECT.sub(lambda match: "" if match[1] == ": " else "it ", text)
+    return _to_sentence(capitalize(text.removeprefix(_WRITING)))
 
 
 def _list_links(context: Context, error: MemtoolError) -> list[tuple[str, str]]:
     """Return the pages of the memories that an error names, or the forms that correct them."""
+    if error.code not in (*LINKED, *CORRECTED):
+        return []
     tree = index.open(context)
     named = dict.fromkeys(_ID.findall(f"{error.message}\n{error.hint}"))
     titles = {id_: clean_text(tree[id_].memory.title) for id_ in named if id_ in tree}

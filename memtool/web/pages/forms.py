@@ -126,6 +126,12 @@ def compute_stamp(context: Context, sent: SentForm) -> str:
     return digest("\n".join(f"{id_} {tree[id_].oid}" for id_ in named).encode())
 
 
+def refuse_unreasoned(sent: SentForm) -> None:
+    """Raise MemtoolError if a lesson is dismissed without a reason."""
+    if sent.all("dismiss") and not any(reason.strip() for reason in sent.all("reason")):
+        raise MemtoolError("the reason is missing")
+
+
 def changed_error() -> MemtoolError:
     """Return the refusal of a form whose memories have changed since its preview."""
     return MemtoolError("the memory has changed since you saw the preview", code="changed")
@@ -153,12 +159,12 @@ def build_outcome(
         "verb": verb,
         "sent": sent,
         "seen": seen,
-        "notes": list(filter(None, map(word_note, answer["notes"]))),
+        "notes": [_name_subject(context, note) for note in map(word_note, answer["notes"]) if note],
         "texts": []
         if commit
         else [*_find_contents(verb, sent.arguments, result), *find_texts(result, "text")],
-        "changes": [row for row in changes if not (is_several and row[1] in MINOR_KEYS)],
-        "unchanged": [id_ for id_ in ids if is_several and all(row[0] != id_ for row in changes)],
+        "changes": () if is_several else changes,
+        "several": [(id_, _describe_several(id_, changes)) for id_ in ids] if is_several else (),
         "paths": list(dict.fromkeys([*find_texts(result, "path"), *result.get("paths", ())])),
         "commit": commit,
         "patch": _patch(context, commit) if commit else "",
@@ -177,6 +183,20 @@ def _build_title(verb: str, sent: SentForm, ids: list[str], *, is_done: bool) ->
         return f"{word} {format_count(len(ids), *what)}"
     title = sent.all("title") or sent.all("merge")
     return f"{word}: {title[0]}" if title else word
+
+
+def _describe_several(id_: str, changes: list[tuple[str, str, str, str]]) -> str:
+    """Return what happens to one of several memories: the keys that say more than when and who."""
+    own = [row[1:] for row in changes if row[0] == id_]
+    texts = [f"{key}: {old} → {new}" for key, old, new in own if key not in MINOR_KEYS]
+    return "; ".join(texts) or ("confirmed again" if own else "stays as it is")
+
+
+def _name_subject(context: Context, note: str) -> str:
+    """Return a note with the title of the memory that it is about, instead of its id."""
+    id_, colon, text = note.partition(": ")
+    tree = index.open(context)
+    return f"“{clean_text(tree[id_].memory.title)}”{colon}{text}" if id_ in tree else note
 
 
 def word_note(note: str) -> str:
