@@ -14,6 +14,7 @@ from web.conftest import Reply, Web
 if TYPE_CHECKING:
     from conftest import Sandbox
 
+HOLD = "Hold a seat for 20 minutes"
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 SHELL = re.compile(r"\bmemtool [a-z]|(?<![\w-])--[a-z]|`[a-z_]+`|POST /api")
 """Matches what nobody can type into a page."""
@@ -76,7 +77,7 @@ def summary(page: Reply) -> str:
 def team(sandbox: Sandbox) -> Web:
     """A committed store with one memory in each state that a form is about, and a lesson."""
     sandbox.write("app/hold.py", "def hold():\n    pass\n")
-    sandbox.memory("dec-a", "Seats are held for 20 minutes.\n", title="Hold a seat for 20 minutes")
+    sandbox.memory("dec-a", "Seats are held for 20 minutes.\n", title=HOLD)
     sandbox.memory("sem-b", "The timeout is 30 s.\n", type="semantic", title="Timeout is 30 s")
     sandbox.memory("sem-c", "The timeout is 60 s.\n", type="semantic", title="Timeout is 60 s")
     sandbox.memory("dec-drift", "`hold` keeps a seat.\n", title="It holds", files=("app/hold.py",))
