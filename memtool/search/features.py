@@ -36,6 +36,9 @@ if TYPE_CHECKING:
         def __call__(self, record: Record) -> Drift | None:
             """Return what happened to the files of a record, None if it names none."""
 
+        def find(self, records: Iterable[Record]) -> dict[str, Drift]:
+            """Return what happened to the files of records at once, by path."""
+
         def find_moves(self) -> Moves:
             """Return the renamed files, folders and globs that records name."""
 
@@ -203,6 +206,11 @@ class Facts:
         """Return whether a file, name or cited lines that the record names are gone."""
         drift = None if self._drift is None else self._drift(record)
         return drift is not None and drift.level == BROKEN
+
+    def expect_drift(self) -> None:
+        """Judge the drift of all memories that name files at once, before each is asked for."""
+        if self._drift is not None:
+            self._drift.find(self.tree.naming_files(lambda _path: True))
 
     @cached_property
     def moves(self) -> Moves:
