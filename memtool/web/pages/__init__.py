@@ -21,9 +21,9 @@ from __future__ import annotations
 
 from memtool.web.page import Page
 from memtool.web.pages.conflicts import conflicts
+from memtool.web.pages.deliveries import deliveries
 from memtool.web.pages.fleet import fleet
 from memtool.web.pages.forms import new, supersede
-from memtool.web.pages.given import given
 from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
 from memtool.web.pages.memories import memories
@@ -46,7 +46,7 @@ PAGES: tuple[Page, ...] = (
     Page("/digests/{category}", "digests.html", digests),
     Page("/sessions", "sessions.html", sessions, menu="Sessions", is_private=True, is_slow=True),
     Page("/sessions/{id}", "session.html", session, is_private=True, is_slow=True),
-    Page("/given", "given.html", given, menu="Given", is_private=True, is_slow=True),
+    Page("/given", "deliveries.html", deliveries, menu="Given", is_private=True, is_slow=True),
     Page("/report", "health.html", health, menu="Health", is_private=True, is_slow=True),
     Page(
         "/fleet", "fleet.html", fleet, menu="Fleet", is_private=True, is_slow=True, feature="fleet"

@@ -22,7 +22,7 @@ ROWS = 200
 MAX_ROWS = 5_000
 
 
-class GivenBlock(Value):
+class DeliveredBlock(Value):
     """What one session was given at one moment: its memories in their order."""
 
     moment: str
@@ -31,7 +31,7 @@ class GivenBlock(Value):
     rows: tuple[InjectionRow, ...]
 
 
-def given(context: Context, query: PageQuery) -> dict[str, Any]:
+def deliveries(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the blocks that agents were given in this clone; `limit` memories in all."""
     limit = query.number("limit", ROWS, MAX_ROWS) or ROWS
     answer = log(context, injected=True, limit=limit)
@@ -40,7 +40,7 @@ def given(context: Context, query: PageQuery) -> dict[str, Any]:
     return {
         "title": "Given to agents",
         "days": [
-            (day, tuple(some)) for day, some in groupby(blocks, key=lambda one: one.moment[:10])
+            (day, tuple(some)) for day, some in groupby(blocks, key=lambda block: block.moment[:10])
         ],
         "sessions": sessions,
         "more": limit + ROWS if answer.has_more and limit < MAX_ROWS else 0,
@@ -48,10 +48,10 @@ def given(context: Context, query: PageQuery) -> dict[str, Any]:
     }
 
 
-def group_blocks(rows: Sequence[InjectionRow]) -> list[GivenBlock]:
+def group_blocks(rows: Sequence[InjectionRow]) -> list[DeliveredBlock]:
     """Return rows of the ledger as the blocks that they were: one moment of one session each."""
     return [
-        GivenBlock(moment, session, bool(prompt), tuple(some))
+        DeliveredBlock(moment, session, bool(prompt), tuple(some))
         for (moment, session, prompt), some in groupby(
             rows, key=lambda row: (row.moment, row.session, row.prompt)
         )
