@@ -135,10 +135,10 @@ def test_a_refusal_on_a_page_speaks_no_shell(writer: Web, web: Web, sandbox: San
 def test_the_menu_has_seven_entries(web: Web):
     """Pages beyond the row are under "More", which says that the page is one of them."""
     menu = web.get("/report").text.partition("<nav")[2].partition("</nav>")[0]
-    row, _summary, more = menu.partition("<summary>More</summary>")
+    row, _summary, folded = menu.partition("<summary>More</summary>")
     assert row.count("<a ") == 6
     assert 'class="more here"' in row
-    assert 'href="/report" aria-current="page"' in more
+    assert 'href="/report" aria-current="page"' in folded
 
 
 def test_the_words_of_a_question_are_marked_in_what_was_found(web: Web, sandbox: Sandbox):

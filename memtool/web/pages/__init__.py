@@ -28,6 +28,7 @@ from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
 from memtool.web.pages.memories import memories
 from memtool.web.pages.memory import memory
+from memtool.web.pages.memory_map import memory_map
 from memtool.web.pages.reports import digests, health, review
 from memtool.web.pages.search import search
 from memtool.web.pages.sessions import findings, session, sessions
@@ -35,6 +36,7 @@ from memtool.web.pages.status import status
 
 PAGES: tuple[Page, ...] = (
     Page("/", "status.html", status, menu="Status", is_private=True, is_slow=True),
+    Page("/map", "map.html", memory_map, menu="Map", is_private=True, is_slow=True),
     Page("/timeline", "timeline.html", timeline, menu="Timeline", is_private=True, is_slow=True),
     Page("/conflicts", "conflicts.html", conflicts, menu="Conflicts", is_slow=True),
     Page("/findings", "findings.html", findings, menu="Lessons", is_private=True, is_slow=True),
