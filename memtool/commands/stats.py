@@ -51,6 +51,7 @@ WRITING_VERBS = (
     "unpin",
     "deprecate",
     "archive",
+    "tag",
     "forget",
     "restore",
     "undo",

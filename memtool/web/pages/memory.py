@@ -16,6 +16,7 @@ from memtool.search import conflicts
 from memtool.search.features import PROPOSES_TO_REPLACE
 from memtool.store import ledger, provenance
 from memtool.value import Value
+from memtool.web.actions import find_actions
 from memtool.web.pages.lineage import has_lineage
 
 TYPE_CHECKING = False
@@ -111,7 +112,9 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         why=if_answered(lambda: why(context, shown.id, at=there)),
         log=if_answered(lambda: log(context, shown.id, at=there, limit=EVENTS)),
     )
+    events = values["log"].events if values["log"] else None
     return values | {
+        "find_actions": None if there or as_of else lambda: find_actions(context, shown, events),
         "is_only_there": is_only_there,
         "has_lineage": not is_only_there and has_lineage(tree, shown.id),
         "use": if_answered(lambda: _read_use(context, shown.id)) if there is None else None,
