@@ -22,16 +22,16 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 from memtool.calls.boundary import to_refusal
-from memtool.calls.output import make_visible
 from memtool.calls.procedures import READ
 from memtool.commands import _features
-from memtool.commands._layout import build_layout
+from memtool.commands._layout import WIDE_WIDTH, build_layout
 from memtool.errors import MemtoolError
 from memtool.store import derived
 from memtool.value import Value
 from memtool.web import clients, openapi, render, rest
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES, forms, near
+from memtool.web.refusals import word_refusal
 from memtool.web.render import PageView
 from memtool.web.security import COOKIE, HEADERS, SAFE, DeniedError, Guard, refuse_form
 from memtool.web.state import AnswerCache, IndexBuild, Stamp, StateMonitor
@@ -168,8 +168,10 @@ class Application:
         if cached is None:
             query = PageQuery(request.path_params, _parse_pairs(request, MAX_FIELDS))
             lane = self.slow if page.is_slow else self.quick
-            text = await lane.run(lambda: self._render(page, query, visitor))
+            status, text = await lane.run(lambda: self._render(page, query, visitor))
             body = text.encode(errors="replace")
+            if status != 200:
+                return Response(body, status, media_type="text/html")
             cached = self.cache.put(key, mark, body), body
         tag, body = cached
         headers = {"etag": tag, "cache-control": "private, no-cache"}
@@ -206,20 +208,22 @@ class Application:
         headers = {"retry-after": "5", "cache-control": "no-store"}
         return StreamingResponse(parts(), 503, headers=headers, media_type="text/html")
 
-    def _render(self, page: Page, query: PageQuery, visitor: Visitor) -> str:
+    def _render(self, page: Page, query: PageQuery, visitor: Visitor) -> tuple[int, str]:
+        """Return the status and the HTML of a page, which may show a refusal itself."""
         context = self.served.place.open()
         context.caller.is_person = visitor.is_person
         context.trees_by_commit = {}  # a page is of one moment
 
-        def make() -> str:
+        def make() -> tuple[int, str]:
             values = page.values(context, query)
             place = page.path.format(**query.parts)
-            return render.render_page(
+            error = values.get("error")
+            return rest.find_status(error) if error else 200, render.render_page(
                 page.template,
                 values,
                 view=self.view(visitor),
                 place=place,
-                layout=build_layout(context),
+                layout=build_layout(context, width=WIDE_WIDTH),
             )
 
         return derived.retry_if_damaged(context, make)
@@ -454,10 +458,10 @@ class Application:
         view = PageView("memtool", (), is_live=False)
         if visitor is not None and visitor.is_known:
             view = self.view(visitor)
+        hint = rest.LOOKS_AGAIN if error.code in rest.LOST else error.hint
         values = {
             "title": _refusal_title(request, status),
-            "message": make_visible(error.message),
-            "hint": rest.LOOKS_AGAIN if error.code in rest.LOST else make_visible(error.hint),
+            "refused": word_refusal(error, hint),
             "near": meant,
         }
         text = render.render_page("error.html", values, view=view, place="")

@@ -1,21 +1,24 @@
 """HTML of pages: the templates of `templates/web`, with everything escaped that is not ours.
 
-In addition to the values of its page a template gets five names: `to` makes an address of a path,
+In addition to the values of its page a template gets these names: `to` makes an address of a path,
 `markdown` makes HTML of a body, `view` is the context of the page, `title` and `place` are those of
-the page. The static site renders the same templates with another `to`.
+the page; `named` and `short_id` are the title and the short id of a memory, `shortened` shortens
+the ids in a sentence, `when` is the age of a moment, and `states` what is unusual about a memory.
+The static site renders the same templates with another `to`.
 """
 
 from __future__ import annotations
 
 import os
+from functools import partial
 from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 
 from memtool import templates
 from memtool.calls.output import make_visible
-from memtool.commands._layout import Layout, shorten_commit
-from memtool.commands._render import format_authors, format_commit
+from memtool.commands._layout import Layout, shorten_commit, shorten_foreign
+from memtool.commands._render import format_authors, format_commit, format_kind, list_states
 from memtool.value import Value, format_count
 from memtool.web.markdown import to_html
 
@@ -35,6 +38,8 @@ FILES = {
 
 NO_MEMORIES = Layout(lambda: None, 0)
 """The layout of a page that names no memory."""
+MENU_ROW = 6
+"""Pages that the menu shows in its row; the others are under "More", the seventh entry."""
 
 
 class PageView(Value):
@@ -48,6 +53,16 @@ class PageView(Value):
     nonce: str = ""
     policy: str = ""
     """The content policy in a page itself, for the static site, which has no headers."""
+
+    @property
+    def row(self) -> tuple[tuple[str, str], ...]:
+        """The pages in the row of the menu."""
+        return self.pages if len(self.pages) <= MENU_ROW + 1 else self.pages[:MENU_ROW]
+
+    @property
+    def more(self) -> tuple[tuple[str, str], ...]:
+        """The pages under "More"."""
+        return self.pages[len(self.row) :]
 
 
 def render_page(
@@ -71,6 +86,8 @@ def render_page(
         short_id=layout.short,
         named=lambda id_: layout.title(id_) or id_,
         shortened=layout.shorten,
+        states=partial(list_states, layout),
+        when=layout.when,
         markdown=lambda text, top=2: to_html(make_visible(text), to, top),
     )
 
@@ -113,9 +130,11 @@ _environment.filters.update(
     carried=CarriedText,
     commit_name=format_commit,
     day=_format_day,
+    foreign=shorten_foreign,
     minute=_format_minute,
     people=format_authors,
     plural=format_count,
     segment=lambda text: quote(text, safe=""),
     short=shorten_commit,
+    words=format_kind,
 )

@@ -32,6 +32,7 @@ from memtool.web.pages.lineage import MAX_NODES, build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
 from memtool.web.pages.reports import digests
 from memtool.web.pages.status import LAST, build_overview
+from memtool.web.refusals import PageRefusal
 from memtool.web.render import PageView
 from memtool.web.site_links import ABSENT, SiteLinks, diff_file, to_file_name
 from memtool.web.site_lists import KINDS, build_lists, build_tag_lists
@@ -114,9 +115,14 @@ class StaticSite:
             {
                 "title": "Not in this site",
                 "near": (),
-                "message": "This memory is not here: it was removed or forgotten, is labelled as "
-                "private, or was never written.",
-                "hint": "The lists lead to every memory of the site.",
+                "refused": PageRefusal(
+                    "This memory is not here: it was removed or forgotten, is labelled as private, "
+                    "or was never written.",
+                    (),
+                    "",
+                    "The lists lead to every memory of the site.",
+                    (),
+                ),
             },
         )
         yield from self._reports()

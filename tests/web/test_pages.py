@@ -107,9 +107,38 @@ def test_a_search_shows_factors_and_what_was_held_back(sandbox: Sandbox, web: We
     sandbox.memory("dec-a", "Sessions live in Redis.\n")
     sandbox.memory("dec-b", "Sessions live in Redis, too.\n", status="archived")
     page = web.get("/search?q=redis&explain=1").text
-    assert "score " in page
+    assert '<th scope="row">score</th>' in page
     assert "What was held back" in page
     assert "dec-b" in page
+
+
+def test_a_broken_query_comes_back_with_a_caret_under_the_word(web: Web):
+    """The form holds what was typed, and a monospaced block points at the mistake."""
+    page = web.get("/search?q=seat+is:unsure&type=decision")
+    assert page.status == 422
+    assert 'value="seat is:unsure" aria-invalid="true"' in page.text
+    assert "<pre>seat is:unsure type:decision\n     ^^^^^^^^^</pre>" in page.text
+    assert '<option value="decision" selected>' in page.text
+    assert '<details class="shell" open>' in page.text
+
+
+def test_a_refusal_on_a_page_speaks_no_shell(writer: Web, web: Web, sandbox: Sandbox):
+    """Where the server writes, a page has links; one that only reads hides commands in a detail."""
+    sandbox.memory("dec-cache-keys")
+    refused = writer.get("/m/dec-cache-kyes").text
+    assert "No memory is called &#34;dec-cache-kyes&#34;" in refused
+    assert 'href="/m/dec-cache-keys"' in refused
+    assert "memtool " not in refused
+    assert "<summary>On the command line</summary>" in web.get("/m/dec-cache-kyes").text
+
+
+def test_the_menu_has_seven_entries(web: Web):
+    """Pages beyond the row are under "More", which says that the page is one of them."""
+    menu = web.get("/report").text.partition("<nav")[2].partition("</nav>")[0]
+    row, _summary, more = menu.partition("<summary>More</summary>")
+    assert row.count("<a ") == 6
+    assert 'class="more here"' in row
+    assert 'href="/report" aria-current="page"' in more
 
 
 def test_the_words_of_a_question_are_marked_in_what_was_found(web: Web, sandbox: Sandbox):
@@ -189,8 +218,8 @@ def test_a_repository_may_change_or_go_while_it_is_served(sandbox: Sandbox, web:
     time.sleep(0.3)
     lost = web.get("/search?q=another")
     assert lost.status == 422
-    assert "no directory" in lost.text
-    assert "each request looks again" in lost.text
+    assert "No directory" in lost.text
+    assert "Each request looks again" in lost.text
 
 
 def test_other_repositories_are_asked_only_where_somebody_has_set_them(
@@ -210,7 +239,7 @@ def test_other_repositories_are_asked_only_where_somebody_has_set_them(
     assert sandbox.run("fleet", "sync").returncode == 0
     assert 'name="fleet"' in web.get("/search?q=redis&limit=9").text
     page = web.get("/search?q=redis+far&fleet=1").text
-    assert f"fleet <code>acme/shop@{commit[:10]}</code>" in page
+    assert f"<code>acme/shop dec-far@{commit[:7]}</code>" in page
     assert "Far &lt;i&gt;redis&lt;/i&gt;" in page
     assert 'href="/m/dec-far"' not in page
     assert "1 other repository was asked" in page
@@ -232,7 +261,7 @@ def test_more_of_other_repositories(sandbox: Sandbox, web: Web, tmp_path: Path):
     place = "/search?q=far&fleet=1&limit=1"
     while place:
         page = web.get(place).text
-        shown += re.findall(r"<code>(dec-far-\d)</code>", page)
+        shown += re.findall(r"<code>acme/shop (dec-far-\d)@", page)
         assert "3 memories in" in page
         link = re.search(r'href="([^"]+)">More of other repositories', page)
         place = unescape(link[1]) if link else ""

@@ -110,7 +110,7 @@ def test_what_is_not_there_is_said(team: Browser, path: str, says: str):
     """An unknown id, range, filter or revision is a page that says so, with what there is."""
     reply = team.get(path)
     assert reply.status in (400, 404, 422)
-    assert says in words(reply)
+    assert says in words(reply).lower()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,6 @@ def test_what_is_not_there_is_said(team: Browser, path: str, says: str):
         ("/timeline?kind=added&at=mian", "/timeline?kind=added&amp;at=main"),
         ("/changes?range=mian..HEAD", "/changes?range=main..HEAD"),
         ("/review?range=mian", "/review?range=main..HEAD"),
-        ("/search?q=type:poem", "/search"),
     ],
 )
 def test_what_is_near_is_offered(team: Browser, path: str, offer: str):
@@ -435,4 +434,4 @@ def test_a_finding_is_dismissed_from_its_page_and_proposed_again(writable: Brows
     assert writable.box.git("rev-parse", "HEAD") == head
     refused = writable.do("promote", ("dismiss", "f-none"))
     assert refused.status == 422
-    assert "memtool promote --list" in words(refused)
+    assert "No lesson begins with f-none" in words(refused)

@@ -32,24 +32,25 @@ from memtool.web.pages.status import status
 
 PAGES: tuple[Page, ...] = (
     Page("/", "status.html", status, menu="Status", is_private=True, is_slow=True),
-    Page("/search", "search.html", search, menu="Search"),
     Page("/timeline", "timeline.html", timeline, menu="Timeline", is_private=True, is_slow=True),
     Page("/conflicts", "conflicts.html", conflicts, menu="Conflicts", is_slow=True),
-    Page("/sessions", "sessions.html", sessions, menu="Sessions", is_private=True, is_slow=True),
-    Page("/sessions/{id}", "session.html", session, is_private=True, is_slow=True),
-    Page("/findings", "findings.html", findings, menu="Findings", is_private=True, is_slow=True),
-    Page("/changes", "changes.html", changes, menu="Changes", is_slow=True),
+    Page("/findings", "findings.html", findings, menu="Lessons", is_private=True, is_slow=True),
+    Page("/search", "search.html", search, menu="Search"),
     Page("/review", "review.html", review, menu="Review", is_slow=True),
+    Page("/changes", "changes.html", changes, menu="Changes", is_slow=True),
     Page("/digests", "digests.html", digests, menu="Digests"),
     Page("/digests/{category}", "digests.html", digests),
+    Page("/sessions", "sessions.html", sessions, menu="Sessions", is_private=True, is_slow=True),
+    Page("/sessions/{id}", "session.html", session, is_private=True, is_slow=True),
     Page("/report", "health.html", health, menu="Health", is_private=True, is_slow=True),
     Page(
         "/fleet", "fleet.html", fleet, menu="Fleet", is_private=True, is_slow=True, feature="fleet"
     ),
-    Page("/new", "form.html", new, menu="New", is_private=True),
+    Page("/new", "form.html", new, is_private=True),
     Page("/m/{id}", "memory.html", memory, is_private=True, is_slow=True),
     Page("/m/{id}/diff", "diff.html", memory_diff, is_slow=True),
     Page("/m/{id}/graph", "graph.html", graph, is_slow=True),
     Page("/m/{id}/supersede", "form.html", supersede, is_private=True),
 )
-"""Every page, in the order of the menu."""
+"""Every page. The menu has those with `menu` in this order, `render.MENU_ROW` of them in its row,
+the others under "More"."""

@@ -14,6 +14,7 @@ from memtool.search import snippet
 from memtool.search.saved import read_saved_queries
 from memtool.search.sources import ALL_OTHERS
 from memtool.web.page import MAX_ROWS
+from memtool.web.refusals import word_refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +27,13 @@ if TYPE_CHECKING:
 FACETS = ("type", "category", "status", "trust", "confidence")
 LINKED = ("type", "category", "status", "confidence")
 """Facets that narrow a search down; trust is asked with `is:`."""
+NARROWING = ("type", "category", "status", "tag", "since", "at")
+"""Fields of the form beside its words."""
 MORE = "--limit"
 """Stands in the note that there is more, to which a link of the page leads."""
 SHOWN = 10
+IN_FORM = ("bad-query", "bad-time")
+"""Refusals of what was typed into the form, which the page shows with it."""
 
 
 def search(context: Context, query: PageQuery) -> dict[str, Any]:
@@ -46,8 +51,11 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
         "linked": LINKED,
         "categories": sorted(context.settings.categories),
         "explain": explain,
+        "is_narrow": any(query.text(name) for name in (*NARROWING, *boxes)),
         "boxes": boxes,
         "found": None,
+        "error": None,
+        "refused": None,
         "facets": {},
         "notes": [],
         "more": 0,
@@ -56,16 +64,21 @@ def search(context: Context, query: PageQuery) -> dict[str, Any]:
     if not query_text:
         return values | {"saved": _read_saved(context), "notes": [*context.notes]}
     limit, offset = query.number("limit", SHOWN), query.number("offset", 0, 100_000)
-    result = searched(
-        context,
-        query_text,
-        limit=limit or MAX_ROWS,
-        offset=offset,
-        explain=explain,
-        at=query.text("at") or None,
-        as_of=query.text("as_of") or None,
-        **{name: True for name in boxes if query.text(name) == "1"},  # type: ignore[arg-type]
-    )
+    try:
+        result = searched(
+            context,
+            query_text,
+            limit=limit or MAX_ROWS,
+            offset=offset,
+            explain=explain,
+            at=query.text("at") or None,
+            as_of=query.text("as_of") or None,
+            **{name: True for name in boxes if query.text(name) == "1"},  # type: ignore[arg-type]
+        )
+    except MemtoolError as error:
+        if error.code not in IN_FORM:
+            raise
+        return values | {"error": error, "refused": word_refusal(error, error.hint)}
     language = context.settings.text(LANGUAGE_KEY)
     # A filter occurs in no text.
     plain_words = " ".join(word for word in words.split() if ":" not in word)
