@@ -15,6 +15,7 @@ from memtool.calls.boundary import answer_request
 from memtool.calls.procedures import ADD, CHANGE, READ, REMOVE
 from memtool.calls.run import ServedRepository
 from memtool.calls.signature import MAX_CHARS, MAX_LONG_CHARS, Parameter, Signature
+from memtool.commands.digest import read_summary
 from memtool.commands.maintain import find_next_due
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -23,7 +24,6 @@ from memtool.memory import timestamps
 from memtool.sessions import consent
 from memtool.sessions import store as sessions_store
 from memtool.store import ledger
-from memtool.upkeep.digest import summarize
 from memtool.value import Value
 from memtool.web import rest
 from memtool.web.rest import HttpAnswer, JobList
@@ -200,10 +200,7 @@ def get_category(call: ClientCall, arguments: Given) -> dict[str, Any]:
     """Return the summary of a category: the text of its digest, else its main memories."""
     category = arguments["category"]
     call.ask("list", filters=f"category:{category}", limit=1)  # refuses an unknown category
-    context = call.place.open()
-    summary = summarize(
-        index.open(context), category, context.clock.now, context.settings.private_labels
-    )
+    summary = read_summary(call.place.open(), category)
     newest = max((memory.timestamp for memory in summary.members), default=None)
     return {
         "category": category,
