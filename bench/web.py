@@ -237,6 +237,8 @@ def pages(table: Table, server: Server, ids: list[str], words: list[str], folder
         "search": f"/search?q={quote(words[0])}",
         "timeline": "/timeline",
         "conflicts": "/conflicts",
+        "map": "/map",
+        "map by tag": "/map?by=tag",
         "health": "/report",
     }
     weights = []
@@ -329,13 +331,13 @@ def commit(repository: Path, number: int) -> None:
 
 def changes(table: Table, server: Server, repository: Path, ids: list[str], count: int) -> None:
     """Print how long pages take after a commit of one memory, each being the first in turn."""
-    pages = {"/": "status", f"/m/{ids[0]}": "memory", "/search?q=return": "search"}
+    pages = {"/": "status", f"/m/{ids[0]}": "memory", "/search?q=return": "search", "/map": "map"}
     times: dict[str, list[float]] = {page: [] for page in pages}
     used: dict[str, list[float]] = {page: [] for page in pages}
     for number in range(count):
         commit(repository, HISTORY + number)
         time.sleep(STAMP_S)
-        for page in [*pages][number % 3 :] + [*pages][: number % 3]:
+        for page in [*pages][number % len(pages) :] + [*pages][: number % len(pages)]:
             began, cpu_s = time.perf_counter(), server.cpu_s()
             status, _body = server.get(page)
             times[page].append(time.perf_counter() - began)

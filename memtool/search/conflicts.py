@@ -16,7 +16,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from typing import Any
 
     from memtool.memory.memory import Memory
@@ -204,22 +204,31 @@ def find_open_contradictions(
     compared it.
     """
     if tree.count > max_compared:
-        stamps = [(record.path, record.oid) for record in find_living(tree, now)]
-        if _read_stored(stamps, cache_dir) is None:
+        stored = _read_stored(lambda: _list_stamps(find_living(tree, now)), cache_dir)
+        if stored is None:
             return None
     conflicts = find_contradictions(tree, now, cache_dir)
     return [conflict for conflict in conflicts if conflict.kind != FORK and not conflict.accepted]
 
 
-def _read_stored(stamps: Sequence[tuple[str, str]], cache_dir: str) -> list[Any] | None:
-    """Return the stored rows of a comparison of all these files; None if there are none."""
+def _list_stamps(records: Iterable[Record]) -> list[tuple[str, str]]:
+    return [(record.path, record.oid) for record in records]
+
+
+def _read_stored(
+    list_stamps: Callable[[], Sequence[tuple[str, str]]], cache_dir: str
+) -> list[Any] | None:
+    """Return the stored rows of a comparison of all these files; None if there are none.
+
+    The files are only listed if there is a comparison.
+    """
     from memtool.store import kept
 
     stored = kept.read_json(cache_dir, KIND, _basis()) if cache_dir else None
     if stored is None:
         return None
     stored_stamps, rows = stored
-    return rows if set(stamps) <= {(path, oid) for path, oid in stored_stamps} else None
+    return rows if set(list_stamps()) <= {(path, oid) for path, oid in stored_stamps} else None
 
 
 def _basis() -> bytes:
@@ -235,8 +244,8 @@ def _find_clashes(records: Sequence[Record], cache_dir: str) -> list[Contradicti
     Whether two memories oppose each other depends on them alone. So stored results for more
     memories hold for a part of them; if one was added, all are compared.
     """
-    stamps = [(record.path, record.oid) for record in records]
-    before = _read_stored(stamps, cache_dir)
+    stamps = _list_stamps(records)
+    before = _read_stored(lambda: stamps, cache_dir)
     if before is not None:
         number = {path: at for at, (path, _oid) in enumerate(stamps)}
         return [

@@ -60,7 +60,7 @@ class PageView(Value):
         return self.pages if len(self.pages) <= MENU_ROW + 1 else self.pages[:MENU_ROW]
 
     @property
-    def more(self) -> tuple[tuple[str, str], ...]:
+    def folded(self) -> tuple[tuple[str, str], ...]:
         """The pages under "More"."""
         return self.pages[len(self.row) :]
 

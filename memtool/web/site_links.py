@@ -38,6 +38,10 @@ class SiteLinks:
         }
         """Pairs of memories that are compared: the newer one first."""
 
+    def add(self, address: str, file: str) -> None:
+        """Add a page whose file does not follow from its address."""
+        self._files[address] = quote(file, safe="/~")
+
     def link(self, address: str, up: str) -> str:
         """Return the link to an address; empty if the site has no such page.
 
@@ -82,7 +86,9 @@ class SiteLinks:
                 return self._lists.get(" ".join(*query.items()), "")
             case ["conflicts"] if query:
                 return "settled.html" if query.keys() == {"accepted"} else ""
-            case ["search" | "lists" | "timeline" | "conflicts" | "digests" as name] if not query:
+            case ["search" | "lists" | "map" | "timeline" | "conflicts" | "digests" as name] if (
+                not query
+            ):
                 return f"{name}.html"
             case ["static" | "file", *_tail]:
                 return path.removeprefix("/file/").removeprefix("/")

@@ -24,12 +24,22 @@ from memtool.search.features import Facts
 from memtool.search.scope import build_drift_witness
 from memtool.value import Value, cached_property, digest, split_batches
 from memtool.web import render, words
+from memtool.web.map_areas import iterate_areas, list_maps
 from memtool.web.markdown import find_wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
-from memtool.web.pages.history import compare_memories, group_by_day
+from memtool.web.pages.history import compare_memories, draw_timeline, group_by_day
 from memtool.web.pages.lineage import MAX_NODES, build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
+from memtool.web.pages.memory_map import (
+    BY_FILE,
+    BY_TAG,
+    WAYS,
+    build_map,
+    collect_memories,
+    find_address,
+    find_best_way,
+)
 from memtool.web.pages.reports import digests
 from memtool.web.pages.status import LAST, build_overview
 from memtool.web.refusals import PageRefusal
@@ -48,6 +58,8 @@ if TYPE_CHECKING:
     from memtool.store.blame import FileHistories
     from memtool.store.context import Context
     from memtool.store.tree import Record, Tree
+    from memtool.web.map_areas import Area
+    from memtool.web.site_lists import ListPage
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -55,6 +67,7 @@ POLICY = (
 )
 MENU = (
     ("/", "Status"),
+    ("/map", "Map"),
     ("/search", "Search"),
     ("/lists", "Lists"),
     ("/timeline", "Timeline"),
@@ -127,6 +140,7 @@ class StaticSite:
         )
         yield from self._reports()
         yield from self._timeline()
+        yield from self._maps()
         yield from self._build_lists()
         yield from self._memories(history)
         for name in STATIC:
@@ -284,26 +298,26 @@ class StaticSite:
                 name: str = name,
                 near: tuple[str, str] = (newer, older),
             ) -> dict[str, Any]:
-                day_rows = group_by_day(some[::-1], (), is_first=True, is_last=True)
-                return shown | {
-                    "title": f"Timeline: {name}",
-                    "days": day_rows,
-                    "parts": (),
-                    "newer": near[0],
-                    "older": near[1],
-                }
+                return (
+                    shown
+                    | self._draw_timeline(some[::-1])
+                    | {
+                        "title": f"Timeline: {name}",
+                        "parts": (),
+                        "newer": near[0],
+                        "older": near[1],
+                    }
+                )
 
             yield self._later(file, "timeline.html", values, (name, newer, older, some))
-        day_rows = (
-            group_by_day(parts[-1][2][::-1], (), is_first=True, is_last=True) if parts else []
-        )
+        drawn = self._draw_timeline(parts[-1][2][::-1] if parts else [])
         yield self._make_page(
             "timeline.html",
             "timeline.html",
             shown
+            | drawn
             | {
                 "title": "Timeline",
-                "days": day_rows,
                 "newer": "",
                 "older": parts[-2][0] if len(parts) > 1 else "",
                 "parts": [(name, file) for file, name, _some in reversed(parts)],
@@ -311,9 +325,47 @@ class StaticSite:
             "/timeline",
         )
 
+    def _draw_timeline(self, events: Sequence[LogEntry]) -> dict[str, Any]:
+        days = group_by_day(events, (), is_first=True, is_last=True)
+        return draw_timeline(self.tree, events, days, [*self.context.settings.categories])
+
+    def _maps(self) -> Iterator[SitePage]:
+        """Yield the maps by folder, by tag, and of each folder with too many memories for one.
+
+        The tags of a map lead to their lists.
+        """
+        memories = collect_memories(self.context, self.commit, is_counted=False)
+        first, query = find_best_way(memories), PageQuery({})
+        roots = {by: build(memories) for by, build in WAYS.items()}
+        trails: list[tuple[str, Sequence[Area]]] = [(BY_TAG, [roots[BY_TAG]])]
+        trails += [(BY_FILE, trail) for trail in list_maps([roots[BY_FILE]])]
+        lists = {
+            tag: page.file for page in self._tag_lists for tag, _some, _hidden in page.sections
+        }
+        for area in iterate_areas(roots[BY_TAG]):
+            tag = area.path.partition("//")[0]
+            file = lists.get(area.name) or lists.get(tag, "lists.html")
+            self._links.add(find_address(query, BY_TAG, area.path), file)
+        files = []
+        for by, trail in trails:
+            path = trail[-1].path
+            name = f"{by}-{digest(path.encode(errors='surrogatepass'))}" if path else by
+            file = "map.html" if (by, path) == (first, "") else f"map/{name}.html"
+            self._links.add(find_address(query, by, path), file)
+            files.append(file)
+        for file, (by, trail) in zip(files, trails, strict=True):
+            values = partial(build_map, trail, by, query)
+            if file == "map.html":
+                yield self._make_page(file, "map.html", values(), "/map")
+            else:
+                yield self._later(file, "map.html", values, _build_map_key(trail))
+
+    @cached_property
+    def _tag_lists(self) -> list[ListPage]:
+        return build_tag_lists(self.records)
+
     def _build_lists(self) -> Iterator[SitePage]:
         """Yield the lists of memories, and the page that leads to them."""
-        tags = build_tag_lists(self.records)
         groups = {
             title: [
                 (list_.name, list_.file)
@@ -323,10 +375,10 @@ class StaticSite:
             for kind, title in KINDS.items()
         }
         groups["By month"].reverse()
-        groups["By tag"] = [(tag.name, tag.file) for tag in tags]
+        groups["By tag"] = [(page.name, page.file) for page in self._tag_lists]
         values = {"title": "Lists", "groups": groups, "count": len(self.records)}
         yield self._make_page("lists.html", "lists.html", values, "/lists")
-        for list_ in (*self._lists, *tags):
+        for list_ in (*self._lists, *self._tag_lists):
             key = (
                 list_.name,
                 list_.newer,
@@ -359,6 +411,16 @@ class StaticSite:
             template, values, view=self._view, place=place, to=to, layout=self._layout
         )
         return text.encode(errors="replace")
+
+
+def _build_map_key(trail: Sequence[Area]) -> object:
+    """Return all that the map of the last one of some areas shows, but how it is divided."""
+
+    def build(area: Area) -> object:
+        own = [(memory.id, memory.title, memory.state) for memory in area.memories]
+        return area.path, area.states, own, [build(inner) for inner in area.areas]
+
+    return [area.path for area in trail], build(trail[-1])
 
 
 def _plain_page(file: str, data: bytes) -> SitePage:

@@ -13,9 +13,29 @@
     const link = linkOf(row);
     if (link) link.focus({ preventScroll: true });
   };
+  // In a picture the arrow keys lead to the nearest box in their direction.
+  const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+  const middleOf = (box) => [box.x + box.width / 2, box.y + box.height / 2];
+  const step = (picture, [right, down]) => {
+    const [x, y] = middleOf(document.activeElement.getBoundingClientRect());
+    const distances = [...picture.querySelectorAll("a[href]:not(.frame)")].map((link) => {
+      const [otherX, otherY] = middleOf(link.getBoundingClientRect());
+      const ahead = (otherX - x) * right + (otherY - y) * down;
+      const aside = Math.abs((otherX - x) * down) + Math.abs((otherY - y) * right);
+      return [ahead > 1 ? ahead + 2 * aside : Infinity, link];
+    });
+    const [distance, nearest] = distances.reduce((best, one) => (one[0] < best[0] ? one : best));
+    if (distance < Infinity) nearest.focus();
+  };
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest("input, textarea, select")) return;
+    const picture = event.target.closest("[data-steps]");
+    if (picture && ARROWS[event.key]) {
+      step(picture, ARROWS[event.key]);
+      event.preventDefault();
+      return;
+    }
     const find = document.querySelector("main input[type=search], input[type=search]");
     if (event.key === "/" && find) find.focus();
     else if (event.key === "j") go(1);

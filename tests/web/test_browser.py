@@ -301,7 +301,7 @@ def test_what_somebody_types_or_selects_is_left_alone(site: Site):
     look = site.look()
     page = look.page
     for number, (path, field) in enumerate(
-        (("/findings", "input[name=reason]"), ("/search?q=seat", "input[name=tag]"))
+        (("/findings", "input[name=reason]"), ("/search?q=seat", "input[name=q]"))
     ):
         look.go(path)
         page.locator(f"main {field}").first.fill("my words")

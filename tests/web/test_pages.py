@@ -135,10 +135,10 @@ def test_a_refusal_on_a_page_speaks_no_shell(writer: Web, web: Web, sandbox: San
 def test_the_menu_has_seven_entries(web: Web):
     """Pages beyond the row are under "More", which says that the page is one of them."""
     menu = web.get("/report").text.partition("<nav")[2].partition("</nav>")[0]
-    row, _summary, more = menu.partition("<summary>More</summary>")
+    row, _summary, folded = menu.partition("<summary>More</summary>")
     assert row.count("<a ") == 6
     assert 'class="more here"' in row
-    assert 'href="/report" aria-current="page"' in more
+    assert 'href="/report" aria-current="page"' in folded
 
 
 def test_the_words_of_a_question_are_marked_in_what_was_found(web: Web, sandbox: Sandbox):
@@ -266,3 +266,18 @@ def test_more_of_other_repositories(sandbox: Sandbox, web: Web, tmp_path: Path):
         link = re.search(r'href="([^"]+)">More of other repositories', page)
         place = unescape(link[1]) if link else ""
     assert sorted(shown) == ["dec-far-0", "dec-far-1", "dec-far-2"]
+
+
+def test_what_agents_were_given_is_shown_by_block(sandbox: Sandbox, web: Web):
+    """The memories of one block are together, with the reason; without any the page says so."""
+    assert "Nothing yet. When an agent starts" in web.get("/given").text
+    sandbox.memory("dec-redis", "Redis holds sessions for a day.\n", title="<b>Redis</b> for a day")
+    sandbox.commit()
+    for _time in range(2):
+        assert (
+            "Redis" in sandbox.run("inject", "--prompt", "how long does redis hold sessions").stdout
+        )
+    page = web.get("/given").text
+    assert "&lt;b&gt;Redis&lt;/b&gt; for a day" in page
+    assert page.count('href="/m/dec-redis"') == 2
+    assert 1 <= page.count('<section class="row card">') <= 2

@@ -379,7 +379,7 @@ def test_a_lineage_is_a_picture_and_a_list(team: Browser):
     id_ = re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)[0]
     text = team.get(f"/m/{id_}/graph").text
     boxes = [int(x) for x in re.findall(r'<rect x="(\d+)"', text)]
-    assert boxes == [0, 270, 540, 810]
+    assert boxes == [0, 280, 560, 840]
     assert text.count('<li class="row">') == 4
     assert text.count('class="edge line"') == 3
 

@@ -20,11 +20,13 @@ from __future__ import annotations
 
 from memtool.web.page import Page
 from memtool.web.pages.conflicts import conflicts
+from memtool.web.pages.deliveries import deliveries
 from memtool.web.pages.fleet import fleet
 from memtool.web.pages.forms import new, supersede
 from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
 from memtool.web.pages.memory import memory
+from memtool.web.pages.memory_map import memory_map
 from memtool.web.pages.reports import digests, health, review
 from memtool.web.pages.search import search
 from memtool.web.pages.sessions import findings, session, sessions
@@ -32,6 +34,7 @@ from memtool.web.pages.status import status
 
 PAGES: tuple[Page, ...] = (
     Page("/", "status.html", status, menu="Status", is_private=True, is_slow=True),
+    Page("/map", "map.html", memory_map, menu="Map", is_private=True, is_slow=True),
     Page("/timeline", "timeline.html", timeline, menu="Timeline", is_private=True, is_slow=True),
     Page("/conflicts", "conflicts.html", conflicts, menu="Conflicts", is_slow=True),
     Page("/findings", "findings.html", findings, menu="Lessons", is_private=True, is_slow=True),
@@ -42,6 +45,7 @@ PAGES: tuple[Page, ...] = (
     Page("/digests/{category}", "digests.html", digests),
     Page("/sessions", "sessions.html", sessions, menu="Sessions", is_private=True, is_slow=True),
     Page("/sessions/{id}", "session.html", session, is_private=True, is_slow=True),
+    Page("/given", "deliveries.html", deliveries, menu="Given", is_private=True, is_slow=True),
     Page("/report", "health.html", health, menu="Health", is_private=True, is_slow=True),
     Page(
         "/fleet", "fleet.html", fleet, menu="Fleet", is_private=True, is_slow=True, feature="fleet"

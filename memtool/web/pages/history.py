@@ -9,13 +9,15 @@ from memtool.commands.log import log
 from memtool.commands.session import session_list
 from memtool.commands.show import show
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory.changes import KINDS, Change, describe_change
 from memtool.value import Value
 from memtool.web import compare
+from memtool.web.lanes import SIGNS, draw_lanes, list_events, name_row
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from memtool.commands.log import LogEntry
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from memtool.commands.show import MemoryView
     from memtool.memory.memory import Memory
     from memtool.store.context import Context
+    from memtool.store.tree import Tree
     from memtool.web.page import PageQuery
 
 VERSIONS = 30
@@ -134,10 +137,11 @@ def timeline(context: Context, query: PageQuery) -> dict[str, Any]:
     kind, author, agent = query.text("kind"), query.text("author"), query.text("agent")
     if kind and kind not in KINDS:
         raise MemtoolError(f"unknown kind {kind[:40]!r}", hint=f"the kinds are {', '.join(KINDS)}")
+    at = query.text("at") or None
     offset = query.number("offset", 0, MAX_EVENTS)
     is_filtered = bool(kind or author)
     wanted = MAX_EVENTS if is_filtered else offset + SHOWN
-    history = log(context, at=query.text("at") or None, limit=wanted)
+    history = log(context, at=at, limit=wanted)
     events = [
         event
         for event in history.events
@@ -145,13 +149,15 @@ def timeline(context: Context, query: PageQuery) -> dict[str, Any]:
         and any(author.lower() in name.lower() for name in (event.author, *event.co_authors))
     ]
     shown = events[offset : offset + SHOWN]
-    sessions = _list_sessions(context, agent) if not query.text("at") else []
+    sessions = [] if at else _list_sessions(context, agent)
     next_offset = (
         offset + SHOWN
         if len(events) > offset + SHOWN or (history.has_more and not is_filtered)
         else 0
     )
-    return {
+    days = group_by_day(shown, sessions, is_first=not offset, is_last=not next_offset)
+    tree = index.open(context, at)
+    return draw_timeline(tree, shown, days, [*context.settings.categories]) | {
         "title": "Timeline",
         "query": query,
         "kinds": KINDS,
@@ -162,12 +168,22 @@ def timeline(context: Context, query: PageQuery) -> dict[str, Any]:
             {name for event in history.events for name in (event.author, *event.co_authors) if name}
         ),
         "agents": sorted({session.agent for session in sessions if session.agent}),
-        "days": group_by_day(shown, sessions, is_first=not offset, is_last=not next_offset),
         "offset": offset,
         "size": SHOWN,
         "more": next_offset,
         "notes": [*context.notes],
     }
+
+
+def draw_timeline(
+    tree: Tree, events: Sequence[LogEntry], days: list[TimelineDay], order: Sequence[str]
+) -> dict[str, Any]:
+    """Return the days of a timeline, and the picture of them with a lane for each category."""
+    records = tree.with_ids({event.id for event in events})
+    categories = {record.id: record.memory.category for record in records}
+    sessions = [session for day in days for session in day.sessions]
+    picture = draw_lanes(list_events(events, sessions, categories), order)
+    return {"days": days, "picture": picture, "signs": SIGNS, "name_row": name_row}
 
 
 def _list_sessions(context: Context, agent: str) -> list[SessionRow]:

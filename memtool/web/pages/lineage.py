@@ -1,7 +1,7 @@
 """The page of a lineage: successors, predecessors and relations, as a picture and as a list.
 
-Memories are placed in columns by what they replace, the oldest on the left, and in rows by age. The
-picture has at most `MAX_NODES` memories, and the list has the same ones.
+Memories are placed in columns by what they replace, the oldest on the left, and in rows by age. A
+box is as high as its title needs. Picture and list have the same memories, at most `MAX_NODES`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from memtool.commands.show import show
 from memtool.index import index
 from memtool.memory.fields import RELATIONS
 from memtool.value import Value
+from memtool.web.picture import LINE_PX, STATES, Box, wrap
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,23 +23,19 @@ if TYPE_CHECKING:
 
 MAX_NODES = 60
 """Memories of one picture; a larger one would be unreadable."""
-BOX_WIDTH, BOX_HEIGHT = 210, 44
+BOX_WIDTH, PAD = 220, 9
 GAP_X, GAP_Y = 60, 16
-MAX_TITLE = 30
-"""Characters of a title in its box."""
 
 
 class GraphNode(Value):
-    """A memory in the picture: the corner of its box in pixels, and how it is shown."""
+    """A memory in the picture: its box, and the lines of its title. `state` is one of `STATES`."""
 
     id: str
     title: str
-    short: str
-    status: str
-    x: int
-    y: int
+    lines: tuple[str, ...]
+    state: str
+    box: Box
     is_here: bool
-    is_head: bool
 
 
 class GraphEdge(Value):
@@ -54,6 +51,8 @@ def graph(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return the lineage of a memory and its related memories, placed for a picture."""
     here = show(context, query.text("id"), at=query.text("at") or None)
     tree = index.open(context, query.text("at") or None)
+    if here.id not in tree:  # on the trusted branch, which this one is behind
+        return {"title": f"Lineage: {here.title}", "id": here.id, "nodes": (), "notes": ()}
     ids = find_nearby(tree, here.id, tree.naming(here.id))
     notes = list(dict.fromkeys(context.notes))
     return build_picture(tree, here.id, ids) | {"notes": notes}
@@ -71,11 +70,18 @@ def build_picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
         "nodes": nodes,
         "edges": _build_edges(tree, by_id),
         "hidden": len(ids) - len(shown),
-        "box": (BOX_WIDTH, BOX_HEIGHT),
-        "width": max(node.x for node in nodes) + BOX_WIDTH,
-        "height": max(node.y for node in nodes) + BOX_HEIGHT,
+        "state_words": STATES,
+        "pad": PAD,
+        "line": LINE_PX,
+        "width": max(node.box.x + node.box.width for node in nodes) + GAP_X // 2,
+        "height": max(node.box.y + node.box.height for node in nodes),
         "notes": [],
     }
+
+
+def has_lineage(tree: Tree, id_: str) -> bool:
+    """Return whether a memory has a picture: it replaces or names another one, or is named."""
+    return len(find_nearby(tree, id_, tree.naming(id_))) > 1
 
 
 def find_nearby(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
@@ -127,23 +133,23 @@ def arrange_levels(tree: Tree, ids: list[str]) -> list[list[str]]:
 def _place_nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
     nodes = []
     for across, column in enumerate(columns):
-        for down, id_ in enumerate(column):
+        y = 0
+        for id_ in column:
             memory = tree[id_].memory
-            title = memory.title
-            short = title if len(title) <= MAX_TITLE else f"{title[: MAX_TITLE - 1]}…"
-            nodes.append(
-                GraphNode(
-                    id_,
-                    title,
-                    short,
-                    memory.status,
-                    across * (BOX_WIDTH + GAP_X),
-                    down * (BOX_HEIGHT + GAP_Y),
-                    id_ == here,
-                    tree.lineage.is_head(id_),
-                )
-            )
+            lines = wrap(memory.title, BOX_WIDTH - 2 * PAD)
+            height = (len(lines) + 1) * LINE_PX + 2 * PAD  # the last line has the state
+            box = Box(across * (BOX_WIDTH + GAP_X), y, BOX_WIDTH, height)
+            state = _find_state(tree, id_)
+            nodes.append(GraphNode(id_, memory.title, lines, state, box, id_ == here))
+            y += height + GAP_Y
     return nodes
+
+
+def _find_state(tree: Tree, id_: str) -> str:
+    if not tree.lineage.is_head(id_):
+        return "superseded"
+    status = tree[id_].memory.status
+    return status if status in STATES else "active"
 
 
 def _build_edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
@@ -160,8 +166,11 @@ def _build_edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
 
 
 def _draw_curve(start: GraphNode, end: GraphNode) -> str:
-    """Return the curve from the right of one box to the left of another."""
-    x1, y1 = start.x + BOX_WIDTH, start.y + BOX_HEIGHT // 2
-    x2, y2 = end.x, end.y + BOX_HEIGHT // 2
+    """Return the curve between two boxes; it passes over neither of them."""
+    first, second = sorted((start.box, end.box), key=lambda box: box.x)
     bend = GAP_X // 2
-    return f"M{x1} {y1}C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
+    x1, y1 = first.x + BOX_WIDTH, first.y + first.height / 2
+    is_below = first.x == second.x  # one below the other: a bow at their right
+    x2, y2 = (x1 if is_below else second.x), second.y + second.height / 2
+    turn = x2 + bend if is_below else x2 - bend
+    return f"M{x1} {y1:g}C{x1 + bend} {y1:g} {turn} {y2:g} {x2} {y2:g}"

@@ -13,6 +13,7 @@ from memtool.memory.fields import order
 from memtool.memory.memory import to_text
 from memtool.search import conflicts
 from memtool.store import provenance
+from memtool.web.pages.lineage import has_lineage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
     )
     return values | {
         "is_only_there": is_only_there,
+        "has_lineage": not is_only_there and has_lineage(tree, shown.id),
         "injected": if_answered(lambda: _read_injections(context, shown.id))
         if there is None
         else None,
@@ -100,6 +102,7 @@ def with_proof(
         "injected": None,
         "at": "",
         "is_only_there": False,
+        "has_lineage": True,
         "elsewhere": (),
         "notes": (),
     }
