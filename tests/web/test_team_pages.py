@@ -353,6 +353,28 @@ def test_health_shows_latencies_use_and_misses(team: Browser):
     assert "A sailing is one departure" in never
 
 
+def test_health_shows_the_words_of_misses_if_the_user_keeps_them(writable: Browser):
+    """Each leads to the same search, and to a form with its words, not its filters, as title."""
+    box = writable.box
+    assert "ledger.words on" in writable.get("/report").text
+    assert box.run("--global", "config", "ledger.words", "on").returncode == 0
+    box.run("search", "zebra <quagga> & type:decision")
+    box.run("search", "tag:zebra")
+    time.sleep(MAX_S)
+    reply = writable.get("/report").text.partition('id="missed"')[2]
+    assert "<td>1</td>" in reply
+    assert "zebra &lt;quagga&gt; &amp; type:decision" in reply
+    links = [html.unescape(link) for link in re.findall(r'href="(/[^"]*zebra[^"]*)"', reply)]
+    assert links == [
+        "/search?q=tag%3Azebra",
+        "/search?q=zebra%20%3Cquagga%3E%20%26%20type%3Adecision",
+        "/new?title=zebra%20%3Cquagga%3E%20%26",
+    ]
+    assert 'value="zebra &lt;quagga&gt; &amp;"' in writable.get(links[-1]).text
+    reader = Web(box)
+    assert "Write a memory about it" not in reader.get("/report").text
+
+
 def test_a_lineage_is_a_picture_and_a_list(team: Browser):
     """Four fares are four boxes from left to right, and the same four rows."""
     id_ = re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)[0]

@@ -15,7 +15,7 @@ from memtool.memory import timestamps
 from memtool.memory.trust import CITED_DIGITS
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.search import levels
-from memtool.store import ledger, provenance
+from memtool.store import ledger, provenance, usage_log
 from memtool.store.git import GitError
 from memtool.store.usage_counts import UsageCounts
 from memtool.value import Value
@@ -36,7 +36,7 @@ WIDTH, HEIGHT = 480, 80
 BAR = 0.7
 """Share of its day that a bar is wide."""
 PLOTS = 4
-USED, NEVER, MISSED = 15, 30, 20
+USED, NEVER = 15, 30
 """Rows of each table."""
 WEEK_S = 7 * timestamps.DAY_S
 RECENT = 10
@@ -90,7 +90,7 @@ def health(context: Context, query: PageQuery) -> dict[str, Any]:
     figures = stats(context, limit=USED)
     directory = context.repository.cache_dir
     with ledger.open_ledger(directory) as usage:
-        timed, missed = usage.timings(), usage.missed_queries(MISSED)
+        timed = usage.timings()
     tree = index.open(context, exact=True)
     unused = find_never_used(context, tree)
     return {
@@ -101,12 +101,18 @@ def health(context: Context, query: PageQuery) -> dict[str, Any]:
         "plots": build_plots(timed),
         "use": use(timed),
         "plot_size": (WIDTH, HEIGHT),
-        "missed": [(row, timestamps.render(row.last)) for row in missed],
-        "missed_count": sum(row.count for row in missed),
+        "missed": [(search, _build_title(search.words)) for search in figures.missed],
+        "missed_count": sum(search.count for search in figures.missed),
+        "has_words": usage_log.has_words(context),
         "never": [(record.id, record.memory.title) for record in unused[:NEVER]],
         "never_count": len(unused),
         "notes": list(dict.fromkeys(context.notes)),
     }
+
+
+def _build_title(words: str) -> str:
+    """Return a title for the memory that a search did not find: its words without filters."""
+    return " ".join(word for word in words.split() if ":" not in word).strip('"')
 
 
 def use(timed: Sequence[tuple[str, int, float]]) -> UsePlot | None:
