@@ -27,7 +27,7 @@ class Form(HTMLParser):
         super().__init__()
         self.pairs: list[tuple[str, str]] = []
         self.wrong: dict[str, str] = {}
-        self._found = False
+        self._is_inside = False
         self._field = ""
         (self.text,) = (
             form
