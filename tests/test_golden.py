@@ -227,6 +227,8 @@ CASES: dict[str, str] = {
         unpin sem-retry --dry-run
         deprecate sem-port --dry-run
         archive sta-release --reason "released" --dry-run
+        tag sem-cents --add tax --remove money --dry-run
+        tag sem-cents
         forget sem-port --reason "it moved" --dry-run
         forget tag:jobs --all --reason "no jobs" --dry-run
         restore sem-vpn --dry-run
@@ -369,6 +371,7 @@ PROCESSES = """
     unpin sem-retry --dry-run
     deprecate sem-port --dry-run
     archive sta-release --dry-run
+    tag sem-cents --add tax --dry-run
     forget sem-port --reason "it moved" --dry-run
     restore sem-vpn --dry-run
     undo dec-queue --dry-run
