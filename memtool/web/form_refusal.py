@@ -13,8 +13,8 @@ from memtool.calls.wording import reword
 from memtool.errors import MemtoolError, UnclearIdError
 from memtool.index import index
 from memtool.redaction.find import build_allowlist, clean_text
-from memtool.value import Value
 from memtool.web.refusals import capitalize, word_refusal
+from memtool.web.sent_form import FormRefusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,28 +127,6 @@ _WRITING = "cannot write this: "
 _ID = re.compile(r"\b[a-z]{3}-[a-z0-9-]+\b")
 MAX_REASONS = 20
 """Memories of which the reason is shown, if several cannot be changed."""
-
-
-class FormRefusal(Value):
-    """A refusal of a form: what is wrong in one sentence, the field, and what to do.
-
-    - `field`: the name of the field, empty if it is none of the form
-    - `rows`: ids of memories that cannot be changed, each with the reason
-    - `remaining`: ids of the others, for which it can be done
-    - `links`: addresses that help, with their words
-    - `commands`: commands of git, where no page can help
-    """
-
-    sentence: str
-    field: str = ""
-    advice: str = ""
-    lines: tuple[str, ...] = ()
-    rows: tuple[tuple[str, str], ...] = ()
-    remaining: tuple[str, ...] = ()
-    links: tuple[tuple[str, str], ...] = ()
-    commands: tuple[str, ...] = ()
-    texts: tuple[tuple[str, str], ...] = ()
-    """Fields with what was typed, if the page has this form no more."""
 
 
 def build_form_refusal(

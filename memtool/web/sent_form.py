@@ -15,13 +15,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from memtool.web.form_refusal import FormRefusal
-
 CONTROL = ("nonce", "next", "step", "page", "form", "seen")
 """Fields of the page, and not of the verb."""
 SHOW, DO, BACK = "show", "do", "back"
 """Steps of a form: preview the effect, show the result, or go back from the preview to the form.
 Without one it redirects."""
+
+
+class FormRefusal(Value):
+    """A refusal of a form: what is wrong in one sentence, the field, and what to do.
+
+    - `field`: the name of the field, empty if it is none of the form
+    - `rows`: ids of memories that cannot be changed, each with the reason
+    - `remaining`: ids of the others, for which it can be done
+    - `links`: addresses that help, with their words
+    - `commands`: commands of git, where no page can help
+    """
+
+    sentence: str
+    field: str = ""
+    advice: str = ""
+    lines: tuple[str, ...] = ()
+    rows: tuple[tuple[str, str], ...] = ()
+    remaining: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+    commands: tuple[str, ...] = ()
+    texts: tuple[tuple[str, str], ...] = ()
+    """Fields with what was typed, if the page has this form no more."""
 
 
 class SentForm(Value):

@@ -99,11 +99,11 @@ def test_a_server_that_reads_has_no_button(sandbox: Sandbox, web: Web):
 
 def test_the_same_lesson_of_two_sessions_is_shown_once(sandbox: Sandbox, writer: Web):
     """With both sessions as links; one button dismisses all of it, and one brings it back."""
-    said = "From now on always sell the seats at the window first."
+    statement = "From now on always sell the seats at the window first."
     sessions = []
     for title in ("one", "two"):
         sessions.append(sandbox.run("session", "start", "--title", title).stdout.strip())
-        sandbox.run("session", "add", sessions[-1], "--role", "user", said)
+        sandbox.run("session", "add", sessions[-1], "--role", "user", statement)
     rows = sandbox.json("promote", "--list")["findings"]
     assert [row["content"] for row in rows] == [rows[0]["content"]] * 2
     page = writer.get("/findings").text
