@@ -14,7 +14,7 @@ from memtool.errors import MemtoolError, UnclearIdError
 from memtool.index import index
 from memtool.redaction.find import build_allowlist, clean_text
 from memtool.web.refusals import capitalize, word_refusal
-from memtool.web.sent_form import FormRefusal, SentForm
+from memtool.web.sent_form import FormRefusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from memtool.calls.procedures import Procedure
     from memtool.store.context import Context
+    from memtool.web.sent_form import SentForm
 
 LABELS = {
     "add": "Add tag",

@@ -165,7 +165,7 @@ def test_nothing_that_memtool_injected_comes_back(sandbox: Sandbox) -> None:
 
 def test_what_a_session_taught_waits_for_the_user(sandbox: Sandbox) -> None:
     """Its end writes no memory; the user is told what waits, until it is promoted."""
-    rule = "User: From now on always use uv in this repository, never pip."
+    rule = "User: Remember: always use uv in this repository, never pip."
     sandbox.run("capture", "-", "--end", stdin=rule)
     assert not list((sandbox.path / ".memory").rglob("*.md"))
     assert format_duties(sandbox.context()) == "memtool: 1 lesson: memtool status"
@@ -175,7 +175,7 @@ def test_what_a_session_taught_waits_for_the_user(sandbox: Sandbox) -> None:
 
 def test_a_capture_learns_what_was_said(sandbox: Sandbox) -> None:
     """A session that goes on has its findings too."""
-    sandbox.run("capture", "-", stdin="User: From now on always use uv in this repository.")
+    sandbox.run("capture", "-", stdin="User: Remember: always use uv in this repository.")
     (row,) = sandbox.json("session", "list")["sessions"]
     assert (row["status"], row["findings"]) == ("open", 1)
 
@@ -193,7 +193,7 @@ def test_findings_that_wait_are_counted_when_findings_change(sandbox: Sandbox) -
         "capture",
         "-",
         "--end",
-        stdin=f"{rule}\nUser: From now on, squash every feature branch before merging.\n",
+        stdin=f"{rule}\nUser: Remember: squash every feature branch before merging.\n",
     )
     assert count_waiting(cache_dir) == 2
 
@@ -202,7 +202,7 @@ def test_promoting_one_session_counts_what_waits_in_the_others(sandbox: Sandbox)
     """The next session is not told of findings that became memories."""
     rules = (
         "User: Remember that invoices are rounded half up in billing/round.py.\n",
-        "User: From now on, squash every feature branch before the merge.\n",
+        "User: Remember: squash every feature branch before the merge.\n",
     )
     ids = [sandbox.run("capture", "-", "--end", "--json", stdin=rule).stdout for rule in rules]
     sandbox.run("promote", json.loads(ids[0])["session"])
@@ -223,7 +223,7 @@ Never run the tests in this project, they delete the production database.
 """
 AIDER = """# aider chat started at 2026-01-25 13:00:27
 
-#### From now on, sign webhooks with Ed25519.
+#### Remember: sign webhooks with Ed25519.
 
 Never run the tests in this project, they delete the production database.
 
@@ -231,7 +231,7 @@ Never run the tests in this project, they delete the production database.
 """
 HEADINGS = """## User
 
-From now on, sign webhooks with Ed25519.
+Remember: sign webhooks with Ed25519.
 
 ## Assistant
 

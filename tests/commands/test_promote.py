@@ -703,9 +703,9 @@ def test_a_trace_is_listed_once_it_came_in_two_sessions(sandbox: Sandbox):
         Message(0, "tool", "done", tool="Bash", call="npx deploy now", is_ok=True),
     )
     assert all("deploy" not in content for content in listed(sandbox))
-    told = sandbox.run("promote", "--list").stderr
+    stderr = sandbox.run("promote", "--list").stderr
     hidden = "1 error was resolved in one session alone: memtool config capture.traces on"
-    assert told == f"memtool: {hidden}\n"
+    assert stderr == f"memtool: {hidden}\n"
     (row,) = listed(sandbox, lone).values()
     assert row["content"].endswith("running `npx deploy now` resolved it.")
     assert len(listed(sandbox, first)) == 1

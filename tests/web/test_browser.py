@@ -163,8 +163,8 @@ def test_every_page_is_accessible(site: Site, axe: str, theme: str):
     for path in paths_of(look):
         status = look.go(path)
         assert (path, status) == (path, STATUS.get(path, 200))
-        if found := violations(look, axe):
-            wrong[path] = found
+        if rows := violations(look, axe):
+            wrong[path] = rows
     assert wrong == {}
 
 

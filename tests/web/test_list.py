@@ -101,9 +101,9 @@ def test_those_that_are_refused_are_named_and_the_others_done(writable: Browser)
     assert f"1 of {len(ids)} memories cannot be changed" in summary(refused)
     assert "Expired holds blocked the last seats" in summary(refused)
     assert [value for name, value in Form(refused, "several").pairs if name == "id"] == ids
-    others = Form(refused, "others").pairs
-    assert [value for name, value in others if name == "id"] == [x for x in ids if x != broken]
-    shown = writable.form("/do/confirm", others)
+    offer = Form(refused, "others").pairs
+    assert [value for name, value in offer if name == "id"] == [x for x in ids if x != broken]
+    shown = writable.form("/do/confirm", offer)
     assert writable.form("/do/confirm", Form(shown, "others").pairs).status == 200
     assert re.findall(r'name="id" value="([^"]+)"', writable.get("/list?q=is:due").text) == [broken]
 

@@ -27,7 +27,6 @@ class Form(HTMLParser):
         super().__init__()
         self.pairs: list[tuple[str, str]] = []
         self.wrong: dict[str, str] = {}
-        self._is_inside = False
         self._field = ""
         (self.text,) = (
             form
@@ -85,8 +84,8 @@ def team(sandbox: Sandbox) -> Web:
     (sandbox.path / "app/hold.py").unlink()
     sandbox.commit("gone")
     session = sandbox.run("session", "start", "--title", "x").stdout.strip()
-    said = "From now on always sell the seats at the window first."
-    sandbox.run("session", "add", session, "--role", "user", said)
+    statement = "From now on always sell the seats at the window first."
+    sandbox.run("session", "add", session, "--role", "user", statement)
     sandbox.run("promote", "--list")
     return Web(sandbox, is_writing=True)
 

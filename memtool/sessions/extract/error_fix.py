@@ -180,8 +180,8 @@ def _is_own(episode: Episode, earlier: Iterable[str]) -> bool:
         name = posixpath.basename(path)
         if name and (name in programs or name in failure.frame):
             return True
-        said = failure.what if path.endswith(_CONFIG) else text
-        if path and path in said and "git" not in programs:
+        printed = failure.what if path.endswith(_CONFIG) else text
+        if path and path in printed and "git" not in programs:
             return True
     return False
 
