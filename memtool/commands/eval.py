@@ -205,7 +205,7 @@ def _format_lessons(lessons: Sequence[LessonJudgement], layout: Layout) -> str:
     rows = [
         (
             row.kind,
-            f"{row.kept} kept",
+            f"{row.promoted} promoted",
             f"{row.dismissed} dismissed",
             f"{row.waiting} waiting",
             "" if row.precision is None else f"precision {row.precision:.2f}",

@@ -27,7 +27,7 @@ class LessonJudgement(Value):
     """
 
     kind: str
-    kept: int
+    promoted: int
     dismissed: int
     waiting: int
     precision: float | None
@@ -68,7 +68,7 @@ def _find_kind(finding: Finding) -> str:
 
 
 def _sum_up(kind: str, outcomes: list[str]) -> LessonJudgement:
-    kept, dismissed = outcomes.count("kept"), outcomes.count("dismissed")
-    judged = kept + dismissed
-    precision = round(kept / judged, 4) if judged else None
-    return LessonJudgement(kind, kept, dismissed, outcomes.count("waiting"), precision)
+    promoted, dismissed = outcomes.count("promoted"), outcomes.count("dismissed")
+    judged = promoted + dismissed
+    precision = round(promoted / judged, 4) if judged else None
+    return LessonJudgement(kind, promoted, dismissed, outcomes.count("waiting"), precision)

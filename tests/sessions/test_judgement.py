@@ -12,7 +12,7 @@ RULES = ("Never retry payments after a timeout.", "I prefer small pull requests 
 def rows(sandbox: Sandbox) -> dict[str, tuple[int, int, int, float | None]]:
     lessons = sandbox.json("eval", "--sessions")["lessons"]
     return {
-        row["kind"]: (row["kept"], row["dismissed"], row["waiting"], row["precision"])
+        row["kind"]: (row["promoted"], row["dismissed"], row["waiting"], row["precision"])
         for row in lessons
     }
 
