@@ -1,60 +1,52 @@
-"""How well the rules read sessions, and how long they take.
+"""How well the rules read what people say, and how long they take.
 
-    python bench/extraction.py
+    python bench/extraction.py [ROWS.jsonl]
 
-Precision and recall by category on the annotated sessions of `tests/sessions/annotated`: one half
-was there while the rules were written, the other one was looked at when they were done. Then CPU
-seconds: 10,000 messages to findings, and the support of 10,000 findings.
+Precision and recall on annotated messages: those of `tests/sessions/statements.jsonl`, on which the
+rules were tuned, or rows of your own with `text` and `label` (keep, weak, oneoff, no). Then how
+many messages let an agent be told to remember, and CPU seconds: 10,000 messages to findings, and
+the support of 10,000 findings.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections import Counter
 from pathlib import Path
 
-# In place of this directory, in which another script is called sessions.
-sys.path[0] = str(Path(__file__).resolve().parents[1] / "tests")
+from memtool.sessions import promote
+from memtool.sessions.extract.extraction import MAX_MESSAGES, extract
+from memtool.sessions.model import Finding, Message, make_finding_id
+from memtool.sessions.suggestion import asks_to_keep
 
-from sessions.annotation import Score, half, matched  # noqa: E402
-
-from memtool.sessions import promote  # noqa: E402
-from memtool.sessions.extract import MAX_MESSAGES, extract  # noqa: E402
-from memtool.sessions.model import (  # noqa: E402
-    Finding,
-    Message,
-    make_finding_id,
-)
+ROWS = Path(__file__).parents[1] / "tests/sessions/statements.jsonl"
+LABELS = ("keep", "weak", "oneoff", "no")
 
 
-def quality(name: str) -> None:
-    """Print a row per category, and one for all."""
-    made, right, wanted = Counter[str](), Counter[str](), Counter[str]()
-    sessions = half(name)
-    for session in sessions:
-        findings = extract(session.messages, session.name)
-        made.update(finding.category for finding in findings)
-        right.update(finding.category for finding, _expected in matched(findings, session.expected))
-        wanted.update(expected.category for expected in session.expected)
-    empty = sum(not session.expected for session in sessions)
-    print(f"{name}: {len(sessions)} sessions, {empty} of them with nothing to keep")
-    for category in sorted(made | wanted):
-        row(category, Score(made[category], right[category], wanted[category]))
-    row("all", Score(made.total(), right.total(), wanted.total()))
+def measure_quality(path: Path) -> None:
+    """Print precision, recall and suggestions on annotated messages."""
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    totals = Counter(row["label"] for row in rows)
+    hits, suggestions = Counter[str](), Counter[str]()
+    for row in rows:
+        hits[row["label"]] += bool(extract([Message(1, "user", row["text"])], "ses-a"))
+        suggestions[row["label"]] += asks_to_keep(row["text"])
+    print(f"{len(rows)} messages: {', '.join(f'{totals[name]} {name}' for name in LABELS)}")
+    for name, counts in (("findings", hits), ("suggestions", suggestions)):
+        made = max(1, counts.total())
+        print(
+            f"  {name:<12} {counts.total():3}  precision {counts['keep'] / made:.2f}, "
+            f"with weak {(counts['keep'] + counts['weak']) / made:.2f}, "
+            f"recall {counts['keep'] / max(1, totals['keep']):.2f}"
+        )
 
 
-def row(name: str, score: Score) -> None:
-    print(
-        f"  {name:<12} precision {score.precision:.3f} ({score.right}/{score.made})"
-        f"  recall {score.recall:.3f} ({score.right}/{score.wanted})"
-    )
-
-
-def speed() -> None:
+def measure_speed() -> None:
     """Print CPU seconds for as much as is ever read at once."""
     kinds = ("user", "assistant", "call", "failed", "ok")
-    messages = [_message(n, kinds[n % len(kinds)]) for n in range(1, MAX_MESSAGES + 1)]
+    messages = [_make_message(n, kinds[n % len(kinds)]) for n in range(1, MAX_MESSAGES + 1)]
     began = time.process_time()
     learned = extract(messages, "ses-a")
     print(
@@ -70,7 +62,7 @@ def speed() -> None:
     print(f"{len(findings):,} findings compared: {time.process_time() - began:.2f} s")
 
 
-def _message(number: int, kind: str) -> Message:
+def _make_message(number: int, kind: str) -> Message:
     log = "2026-11-02 10:11:12 INFO request served in 12 ms\n" * 60
     if kind == "user":
         text = f"From now on use tool{number} for part {number % 97}. Please fix the footer."
@@ -84,6 +76,5 @@ def _message(number: int, kind: str) -> Message:
 
 
 if __name__ == "__main__":
-    quality("tuning")
-    quality("heldout")
-    speed()
+    measure_quality(Path(sys.argv[1]) if sys.argv[1:] else ROWS)
+    measure_speed()

@@ -60,6 +60,7 @@ from memtool.commands import sign as _sign
 from memtool.commands import site as _site
 from memtool.commands import stats as _stats
 from memtool.commands import status as _status
+from memtool.commands import tag as _tag
 from memtool.commands import undo as _undo
 from memtool.commands import verify as _verify
 from memtool.commands import why as _why
@@ -106,6 +107,7 @@ class Project(Context):
     unpin = _archive.unpin
     deprecate = _archive.deprecate
     archive = _archive.archive
+    tag = _tag.tag
     forget = _forget.forget
     restore = _archive.restore
     undo = _undo.undo

@@ -120,6 +120,7 @@ CASES: dict[str, str] = {
         eval --gated --limit 3
         eval --floor recall@5=0.99
         eval --at origin/main
+        eval --sessions
     """,
     "history": """
         drift --all
@@ -226,6 +227,8 @@ CASES: dict[str, str] = {
         unpin sem-retry --dry-run
         deprecate sem-port --dry-run
         archive sta-release --reason "released" --dry-run
+        tag sem-cents --add tax --remove money --dry-run
+        tag sem-cents
         forget sem-port --reason "it moved" --dry-run
         forget tag:jobs --all --reason "no jobs" --dry-run
         restore sem-vpn --dry-run
@@ -368,6 +371,7 @@ PROCESSES = """
     unpin sem-retry --dry-run
     deprecate sem-port --dry-run
     archive sta-release --dry-run
+    tag sem-cents --add tax --dry-run
     forget sem-port --reason "it moved" --dry-run
     restore sem-vpn --dry-run
     undo dec-queue --dry-run

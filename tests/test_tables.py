@@ -14,7 +14,12 @@ from memtool.plain_toml import read_plain
 ROOT = Path(memtool.__file__).parent
 FILES = sorted(ROOT.glob(f"*/{tables.FOLDER}/*"))
 TABLES = [path for path in FILES if path.suffix == ".tsv"]
-UNSORTED = {"importing/field_names", "redaction/announcing_words", "sessions/hindrances"}
+UNSORTED = {
+    "importing/field_names",
+    "redaction/announcing_words",
+    "sessions/failure_lines",
+    "sessions/hindrances",
+}
 """Tables whose order means something."""
 
 

@@ -1,7 +1,7 @@
 """Undo: find the newest step of a memory's lifecycle in git, and reverse it.
 
-A step is a confirmation, a change of status, a supersession, or the acceptance of a contradiction.
-Changed keys get their old values; an acceptance is reversed on all sides.
+A step is a confirmation, a change of status or tags, a supersession, or the acceptance of a
+contradiction. Changed keys get their old values; an acceptance is reversed on all sides.
 
 A memory that replaced others is removed if no other branch or clone can have it and nothing names
 it. Its removal is a commit of its own, and the memories it replaced are heads again. If it was in
@@ -43,17 +43,18 @@ LIFECYCLE = ("status", "checked", "deleted", "retired")
 """The keys that a step may change."""
 ACCEPTS = "conflicts_accepted"
 """The key that names the other sides of an accepted contradiction."""
-SUPERSEDED, ACCEPTED = "superseded", "accepted"
+TAGS = "tags"
+SUPERSEDED, ACCEPTED, TAGGED = "superseded", "accepted", "tagged"
 STEPS = frozenset(
     {"confirmed", "pinned", "unpinned", "deprecated", "archived", "forgotten", "restored"}
 )
-"""Kinds of changes that are steps, in addition to `superseded` and `accepted`."""
+"""Kinds of changes that are steps, in addition to `superseded`, `accepted` and `tagged`."""
 
 
 class Step(Value):
     """A step in the life of a memory: its `kind`, and its commit, empty if not committed yet.
 
-    `fields` are the previous values of the lifecycle keys, None for a key that did not exist. A
+    `fields` are the previous values of the changed keys, None for a key that did not exist. A
     supersession has a `successor` instead; `is_whole` means that its file has not changed since the
     step created it. An acceptance has `sides` instead: the ids that each side began to name.
     """
@@ -277,7 +278,7 @@ def _find_taken_back(
         if record.id in _replaced_ids(version)
         and record.id not in _replaced_ids(news.get(version.id))
     ]
-    keys = (*LIFECYCLE, ACCEPTS)
+    keys = (*LIFECYCLE, ACCEPTS, TAGS)
     return paths + [
         version.path
         for version in before
@@ -328,6 +329,8 @@ def _find_step(
     kinds = [change.kind for change in changes.find_changes(old, new) if change.kind in STEPS]
     was_fields, now_fields = old.memory.fields, new.memory.fields
     keys = [key for key in LIFECYCLE if was_fields.get(key) != now_fields.get(key)]
+    if not kinds and was_fields.get(TAGS) != now_fields.get(TAGS):
+        kinds, keys = [TAGGED], [TAGS]
     is_in_force = all(record.memory.fields.get(key) == now_fields.get(key) for key in keys)
     if not (kinds and is_in_force):
         return None

@@ -650,11 +650,14 @@ def change_all(
 
 
 class PartRefusedError(MemtoolError):
-    """Some of several memories cannot be changed: those with `ids`."""
+    """Some of several memories cannot be changed: those with `ids`, each for its reason."""
 
-    def __init__(self, message: str, *, hint: str, code: str, ids: tuple[str, ...]) -> None:
+    def __init__(
+        self, message: str, *, hint: str, code: str, ids: tuple[str, ...], reasons: tuple[str, ...]
+    ) -> None:
         super().__init__(message, hint=hint, code=code)
         self.ids = ids
+        self.reasons = reasons
 
 
 def _build_refusal(verb: str, errors: Mapping[str, MemtoolError], count: int) -> MemtoolError:
@@ -672,6 +675,7 @@ def _build_refusal(verb: str, errors: Mapping[str, MemtoolError], count: int) ->
         hint=first.hint,
         code=first.code,
         ids=tuple(errors),
+        reasons=tuple(reasons),
     )
 
 

@@ -225,6 +225,7 @@ CHOICES: tuple[Choice, ...] = (
     Choice("maintain", CHANGE),
     Choice("deprecate", CHANGE, required=("id",)),
     Choice("archive", CHANGE, required=("id",)),
+    Choice("tag", CHANGE, required=("id",)),
     Choice("auto", CHANGE),
 )
 """Every procedure, read-only ones first."""

@@ -67,6 +67,7 @@ VERBS: tuple[Verb, ...] = (
     Verb("unpin", "write", "unpin a memory; it stays confirmed", "archive"),
     Verb("deprecate", "write", "stop showing a memory to agents, but keep it findable", "archive"),
     Verb("archive", "write", "put a memory away; it is only found if asked for"),
+    Verb("tag", "write", "add tags to memories, and remove tags from them"),
     Verb("search", "find", "find the memories that answer a question", is_daily=True),
     Verb("list", "find", "list memories by filter", is_daily=True),
     Verb("show", "find", "show one memory", is_daily=True),

@@ -77,11 +77,18 @@ def all_if_zero(limit: int) -> int:
 
 
 def fold_usage_log(context: Context, consequence: str = "answers are not counted") -> None:
-    """Move the latest usage notes into the ledger; if that fails, note the `consequence`."""
-    from memtool.store import ledger  # imports SQLite
+    """Move the latest usage notes into the ledger; if that fails, note the `consequence`.
 
+    Words of searches are deleted if the user does not want them to be kept any more.
+    """
+    from memtool.store import ledger, usage_log  # imports SQLite
+
+    directory = context.repository.cache_dir
     try:
-        if ledger.fold(context.repository.cache_dir):
+        is_new = ledger.fold(directory)
+        if not usage_log.has_words(context):
+            ledger.delete_words(directory)
+        if is_new:
             context.notes.append(
                 f"{ledger.NAME} was damaged and renamed to {ledger.BROKEN_NAME}: "
                 "counting starts again"

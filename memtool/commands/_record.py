@@ -44,9 +44,7 @@ def record_answer(context: Context, verb: str, answer: object, elapsed_ms: float
         if not usage_log.is_enabled(context):
             return
         directory = context.repository.cache_dir
-        size = usage_log.append_note(
-            directory, _build_note(context.clock.now, verb, answer, elapsed_ms)
-        )
+        size = usage_log.append_note(directory, _build_note(context, verb, answer, elapsed_ms))
         if size >= MAX_NOTES_BYTES[verb in HOT_VERBS]:
             from memtool.store import ledger  # imports SQLite
 
@@ -67,11 +65,11 @@ def record_failure(context: Context) -> None:
         return
 
 
-def _build_note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
+def _build_note(context: Context, verb: str, answer: Any, elapsed_ms: float) -> Note:
     items = _ITEMS_BY_VERB[verb](answer) if verb in _ITEMS_BY_VERB else ()
     events = cache.take_events()
     entry = Note(
-        now,
+        context.clock.now,
         verb,
         elapsed_ms,
         items=items,
@@ -80,10 +78,23 @@ def _build_note(now: int, verb: str, answer: Any, elapsed_ms: float) -> Note:
         is_damaged=cache.DAMAGED in events,
         waited_ms=files.take_waited_s() * 1000,
     )
+    if verb == "search" and not (answer.total or answer.sessions):
+        words = _redact_words(context, answer.query) if usage_log.has_words(context) else ""
+        return entry.replace(prompt=hash_prompt(answer.query), words=words)
     if not hasattr(answer, "verdicts"):
         return entry
     verb = getattr(answer, "noted_as", verb)
     return entry.replace(verb=verb, prompt=hash_prompt(answer.prompt), session=answer.session)
+
+
+def _redact_words(context: Context, query: str) -> str:
+    """Return a query on one line without secrets and personal data; "" if it is too long."""
+    from memtool.redaction.find import build_allowlist, clean_text  # rarely needed
+
+    try:
+        return " ".join(clean_text(query, build_allowlist(context.settings)).split())
+    except MemtoolError:
+        return ""
 
 
 _INDEX_STATES = (cache.BUILT, cache.READ, cache.HIT)

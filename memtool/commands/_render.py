@@ -195,7 +195,9 @@ def describe_changes(changes: Mapping[str, tuple[str, str]]) -> list[str]:
 
 
 def _name_change(changes: Mapping[str, tuple[str, str]]) -> str:
-    """Return what happened to a memory, by its old and new status."""
+    """Return what happened to a memory, by its old and new status, or its tags."""
+    if "tags" in changes and "status" not in changes:
+        return "Changed the tags of"
     old, new = changes.get("status", ("", "confirmed"))
     if new == "confirmed":
         words = {"pinned": "Unpinned", "archived": "Restored", "deprecated": "Restored"}

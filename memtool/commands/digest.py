@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from memtool.authoring import write
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.memory import ids
 from memtool.memory.memory import Memory
 from memtool.redaction.find import build_allowlist
@@ -18,11 +19,13 @@ from memtool.store.tree import Tree
 from memtool.upkeep.digest import (
     EMPTY,
     UNCHANGED,
+    CategorySummary,
     Digest,
     DigestChange,
     commit_digests,
     find_members,
     sum_up,
+    summarize,
     unquoted_labels,
     write_digest,
 )
@@ -107,6 +110,12 @@ def digest(
     if commit and not dry_run:
         commit_id = commit_digests(context, pages)
     return DigestResult(tuple(pages), commit_id, dry_run)
+
+
+def read_summary(context: Context, category: str) -> CategorySummary:
+    """Return the summary of a known category: its digest, else a shorter page made now."""
+    labels = context.settings.private_labels
+    return summarize(index.open(context), category, context.clock.now, labels)
 
 
 def render(result: DigestResult, layout: Layout) -> str:

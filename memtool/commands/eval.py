@@ -1,9 +1,9 @@
-"""`memtool eval`: how well a search finds what golden queries expect."""
+"""`memtool eval`: how well searches find what they should, and what lessons were worth."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memtool.commands import _filters
@@ -17,6 +17,7 @@ from memtool.search.features import Facts
 from memtool.search.prose import search_prose
 from memtool.search.retrieve import Hit, Scope, SearchResult
 from memtool.search.scope import build_scope
+from memtool.sessions.judgement import LessonJudgement, judge_lessons
 from memtool.store.context import Context
 from memtool.store.files import explaining_errors, read_regular
 from memtool.value import Value
@@ -61,17 +62,18 @@ class EvalReport(Value):
 
     `below` has the floors that were not reached. `problems` are golden queries that expect a memory
     that does not exist (errors), or one that a search hides, such as a superseded one (warnings).
-    `query_results` is None without --verbose.
+    `query_results` is None without --verbose, `lessons` without --sessions.
     """
 
     json_names = (("query_results", "asked"),)
-    json_optional = "query_results"
+    json_optional = "query_results lessons"
 
     queries: int
     measures: dict[str, float]
     below: dict[str, float]
     problems: tuple[Problem, ...]
     query_results: tuple[QueryResult, ...] | None = None
+    lessons: tuple[LessonJudgement, ...] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -97,6 +99,7 @@ def eval(  # noqa: A001  # a verb is named as the user types it
     gated: bool = False,
     at: str | None = None,
     as_of: str | None = None,
+    sessions: bool = False,
 ) -> EvalReport:
     """Measure how well searches find what they should.
 
@@ -106,6 +109,9 @@ def eval(  # noqa: A001  # a verb is named as the user types it
 
     It prints recall@5, recall@10, mrr@10 and ndcg@10. Exit code 1 means that a measure is below its
     --floor, or that an expected memory does not exist.
+
+    With --sessions it measures instead which lessons of this clone's sessions were worth keeping:
+    those that became memories, of those that were kept or dismissed.
 
     Example:
         memtool eval
@@ -120,7 +126,16 @@ def eval(  # noqa: A001  # a verb is named as the user types it
         gated: leave out what inject would hold back
         at: a revision instead of the worktree
         as_of: the time of queries that name none
+        sessions: measure what sessions taught, by what reviewers kept
     """
+    if sessions:
+        if golden or run or floor or gated or at or as_of:
+            raise MemtoolError(
+                "--sessions takes no queries and no options about them",
+                hint="memtool eval --sessions",
+                code="usage",
+            )
+        return EvalReport(0, {}, {}, (), lessons=judge_lessons(context))
     floors = dict(_parse_floor(text) for text in floor)
     max_results = _filters.all_if_zero(limit)
     name = golden or f"{context.directory}/{GOLDEN_NAME}"
@@ -164,6 +179,8 @@ def eval(  # noqa: A001  # a verb is named as the user types it
 
 def render(report: EvalReport, layout: Layout) -> str:
     """Return the queries with --verbose, then the means with their floors, then the problems."""
+    if report.lessons is not None:
+        return _format_lessons(report.lessons, layout)
     lines = []
     if report.query_results:
         rows = [_format_query(result, layout) for result in report.query_results]
@@ -179,6 +196,23 @@ def render(report: EvalReport, layout: Layout) -> str:
     lines += layout.table([("queries", f"{report.queries}", ""), *means], title=2)
     lines += [problem.text() for problem in report.problems]
     return "\n".join(lines)
+
+
+def _format_lessons(lessons: Sequence[LessonJudgement], layout: Layout) -> str:
+    if not lessons:
+        layout.report("no session has taught anything yet")
+        return ""
+    rows = [
+        (
+            row.kind,
+            f"{row.promoted} promoted",
+            f"{row.dismissed} dismissed",
+            f"{row.waiting} waiting",
+            "" if row.precision is None else f"precision {row.precision:.2f}",
+        )
+        for row in lessons
+    ]
+    return "\n".join(layout.table(rows, title=0))
 
 
 def _format_query(result: QueryResult, layout: Layout) -> tuple[str, ...]:

@@ -379,7 +379,20 @@ def _answer_prompt(context: Context, event: HookCall) -> InjectedBlock:
         tokens_left = contracts.max_tokens(event.contract.host) - estimate_tokens(primer.text)
         budget = max(0, min(budget, tokens_left))
     block = _build_block(context, event, session, budget, primer.versions if primer else ())
-    return primer.join(block) if primer else block
+    return _with_suggestion(context, event, session, primer.join(block) if primer else block)
+
+
+def _with_suggestion(
+    context: Context, event: HookCall, session: str, block: InjectedBlock
+) -> InjectedBlock:
+    """Add the line that a person's prompt may be worth keeping."""
+    if event.hook_event.agent:  # a subagent's prompt is no person's
+        return block
+    from memtool.sessions.suggestion import suggest
+
+    line, seen = suggest(context, session, event.hook_event.prompt)
+    gap = "\n" if block.text and line else ""
+    return block.replace(text=block.text + gap + line, versions=(*block.versions, *seen))
 
 
 def _answer_task(context: Context, event: HookCall) -> InjectedBlock:

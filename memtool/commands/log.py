@@ -303,14 +303,16 @@ def _read_history(context: Context, id: str, at: str | None, limit: int) -> Log:
     titles = {event.id: (event.title, event.path) for event in events if event.title}
     mask = Mask(context.settings)
     limited = events[:limit] if limit else events
-    shown = tuple(_mask_event(_with_title(event, tree, titles), mask) for event in limited)
+    shown = tuple(_mask_event(_with_title(event, tree, titles), mask, tree) for event in limited)
     return Log(wanted, bool(wanted) and traced.is_removed, len(events) > len(shown), shown)
 
 
-def _mask_event(event: LogEntry, mask: Mask) -> LogEntry:
+def _mask_event(event: LogEntry, mask: Mask, tree: Tree) -> LogEntry:
     """Mask secrets in the texts of an event: old versions are not masked by the index."""
+    record = tree.get(event.id)
+    is_current = record is not None and record.memory.title == event.title  # masked already
     return event.replace(
-        title=mask.line(event.title),
+        title=event.title if is_current else mask.line(event.title),
         details=mask.details(event.details),
         subject=mask.line(event.subject),
         co_authors=tuple(map(mask.line, event.co_authors)),

@@ -136,12 +136,20 @@ class MaintenanceReport(Value):
         return self.only or ", ".join(self.periods)
 
 
+def find_upkeep_times(context: Context) -> tuple[dict[str, int], dict[str, int]]:
+    """Return when upkeep was last done here, and when it is due next, in Unix seconds by period.
+
+    Without a schedule none is due.
+    """
+    cache, now = context.repository.cache_dir, context.clock.now
+    is_scheduled = context.settings.texts(upkeep_plan.SCHEDULE)
+    due = upkeep_plan.find_due_moments(context.settings, cache, now) if is_scheduled else {}
+    return cleanup.read_last_runs(cache), due
+
+
 def find_next_due(context: Context) -> int | None:
     """Return when upkeep is due next, in Unix seconds; None without a schedule."""
-    cache, now = context.repository.cache_dir, context.clock.now
-    if not context.settings.texts(upkeep_plan.SCHEDULE):
-        return None
-    return min(upkeep_plan.find_due_moments(context.settings, cache, now).values())
+    return min(find_upkeep_times(context)[1].values(), default=None)
 
 
 def maintain(

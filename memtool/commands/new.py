@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Literal, TypedDict, Unpack
 
 from memtool.authoring import draft, resolve, write
+from memtool.authoring.classification import classify
 from memtool.authoring.write import WriteResult
 from memtool.commands import _features, _filters
 from memtool.commands._render import format_written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
 from memtool.memory.memory import Fields, Memory, first_sentence
-from memtool.sessions.extract.user_rules import classify
 from memtool.store.context import Context
 
 __all__ = ["new", "remember", "render", "supersede"]

@@ -280,9 +280,8 @@ def _promote(
     with files.locked(context.repository.cache_dir, "promote.lock", is_needed=writes):
         judged = judge(context, sessions, heads, read, model.PRESETS[name], chosen)
         if list:
-            return PromoteResult(
-                name, tuple(map(_build_row, judged)), dry_run=dry_run, is_list=True
-            )
+            rows = tuple(map(_build_row, _without_lone(context, judged, session)))
+            return PromoteResult(name, rows, dry_run=dry_run, is_list=True)
         _refuse_settled(judged, chosen)
         qualifying = [
             judgement
@@ -314,6 +313,21 @@ def _promote(
             note_waiting(context.repository.cache_dir, lessons)
     rows = tuple(_build_row(judgement, memories.get(judgement.finding.id)) for judgement in judged)
     return PromoteResult(name, rows, tuple(memories.values()), done, dry_run)
+
+
+def _without_lone(
+    context: Context, judged: Sequence[JudgedFinding], session: str
+) -> Sequence[JudgedFinding]:
+    """Leave out the traces of one session alone, unless a setting or a session asks for them."""
+    if session or context.settings.text("capture.traces") == "on":
+        return judged
+    shown = [row for row in judged if not row.is_lone or row.memory or row.dismissals]
+    if hidden := len(judged) - len(shown):
+        what = "error was resolved" if hidden == 1 else "errors were resolved"
+        context.notes.append(
+            f"{hidden} {what} in one session alone: memtool config capture.traces on"
+        )
+    return shown
 
 
 def _write_memories(

@@ -51,6 +51,7 @@ WRITING_VERBS = (
     "unpin",
     "deprecate",
     "archive",
+    "tag",
     "forget",
     "restore",
     "undo",
@@ -94,6 +95,18 @@ class UseRow(Value):
     last: str
 
 
+class MissedSearch(Value):
+    """A search without results, how often, and when last.
+
+    `words` is its redacted text if the setting ledger.words is on, else "", and `hash` names it.
+    """
+
+    words: str
+    hash: str
+    count: int
+    last: str
+
+
 class DecisionUse(Value):
     """The decisions in use, and those that no answer has shown: how many, and the newest ids."""
 
@@ -118,7 +131,7 @@ class Stats(Value):
     json_fields = (
         "memories types categories statuses superseded sizes sessions since answers latencies "
         "depths most_accessed most_injected health audit interrupted still_holds cache locks "
-        "writes last_injected warnings decisions traces"
+        "writes last_injected warnings decisions missed traces"
     )
 
     memories: int
@@ -155,6 +168,8 @@ class Stats(Value):
     warnings: WarningUse
     """Answers about files that an agent edits, and how often it edited after one."""
     decisions: DecisionUse
+    missed: tuple[MissedSearch, ...]
+    """Searches without results, most frequent first."""
     has_all_rows: bool = False
     """Whether the text has every row."""
     traces: tuple[FailureTrace, ...] | None = None
@@ -202,6 +217,7 @@ def stats(
         caching, locks = usage.cache_use(), usage.lock_waits()
         writes, last_injected = usage.combined_latency(WRITING_VERBS), _find_last_injection(usage)
         warnings, shown_ids = usage.warning_use(), usage.shown_ids()
+        missed = _list_missed(usage, max_rows, has_words=usage_log.has_words(context))
     stored = _measure_stored(directory)  # before an index is built to count the memories
     tree = index.open(context, at, exact=True)
     trees = _open_shown_trees(context, tree)
@@ -229,6 +245,7 @@ def stats(
         last_injected=last_injected,
         warnings=warnings,
         decisions=_measure_decisions(context, tree, shown_ids, max_rows),
+        missed=missed,
         has_all_rows=all,
         traces=_read_traces(context, tree)[: max_rows or None] if traces else None,
     )
@@ -262,6 +279,7 @@ def render(stats: Stats, layout: Layout) -> str:
     rows += _format_latencies(stats, layout)
     for name, used in (("shown", stats.most_accessed), ("injected", stats.most_injected)):
         rows += _format_use(f"Most often {name}", used, stats, layout)
+    rows += _format_missed(stats, layout)
     rows += _format_reach(stats, layout)
     if stats.has_all_rows:
         rows += _format_costs(stats, layout)
@@ -307,6 +325,19 @@ def _format_use(
         yield from layout.table(rows, drop=(3,), indent="  ")
 
 
+def _format_missed(stats: Stats, layout: Layout) -> Iterator[str]:
+    """Yield the searches without a hit that have words; nothing if none has."""
+    searches = [search for search in stats.missed if search.words]
+    if searches:
+        yield "Searches without a hit:"
+        shown = searches if stats.has_all_rows else searches[: MAX_ROWS["memories"]]
+        rows = [
+            (search.words, format_count(search.count, "time"), layout.when(search.last))
+            for search in shown
+        ]
+        yield from layout.table(rows, drop=(2,), indent="  ")
+
+
 def _format_reach(stats: Stats, layout: Layout) -> Iterator[str]:
     """Yield what warnings led to, and which decisions no answer has shown."""
     warnings = stats.warnings
@@ -335,6 +366,19 @@ def _measure_decisions(
     ]
     unseen = [id_ for id_ in current if id_ not in shown_ids]
     return DecisionUse(len(current), len(unseen), tuple(unseen[:max_rows]))
+
+
+def _list_missed(usage: Ledger, max_rows: int, *, has_words: bool) -> tuple[MissedSearch, ...]:
+    rows = usage.missed_words(max_rows) if has_words else usage.missed_queries(max_rows)
+    return tuple(
+        MissedSearch(
+            row.id if has_words else "",
+            "" if has_words else row.id,
+            row.count,
+            timestamps.render(row.last),
+        )
+        for row in rows
+    )
 
 
 def _find_last_injection(usage: Ledger) -> LastInjection | None:

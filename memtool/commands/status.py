@@ -15,6 +15,7 @@ from memtool.memory import lifecycle, timestamps
 from memtool.memory.changes import id_from_path
 from memtool.memory.drift import BROKEN, CHANGED
 from memtool.memory.fields import Category
+from memtool.memory.lifecycle import EXPIRES_SOON_DAYS
 from memtool.memory.schema import Problem
 from memtool.search import conflicts, picks
 from memtool.search.ahead import AheadCounts, count_ahead
@@ -29,8 +30,6 @@ from memtool.store.nested import describe_takeover, find_nested_directories
 from memtool.store.repository import read_head_ref
 from memtool.store.tree import Record, Tree, find_lineage_problems
 from memtool.value import Value, first_few, format_count
-
-EXPIRES_SOON_DAYS = 14
 
 
 class StatusDetails(Value):
@@ -133,7 +132,11 @@ class Status(Value):
             ("contradicting each other", self.contradicting, "memtool conflicts shows which"),
             ("drifted from the code", self.drifted, "memtool drift shows why"),
             ("due for review", self.due, decide),
-            (f"expiring within {EXPIRES_SOON_DAYS} days", self.expiring, "memtool confirm ID"),
+            (
+                f"expiring within {EXPIRES_SOON_DAYS} days",
+                self.expiring,
+                "memtool confirm ID",
+            ),
         )
 
 
@@ -195,7 +198,8 @@ def status(
             facts, [r for r in candidates if r.memory.confidence == "low"]
         ),
         expiring=_list_current_ids(
-            facts, _find_expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories)
+            facts,
+            _find_expiring(tree, now + EXPIRES_SOON_DAYS * timestamps.DAY_S, categories),
         ),
         due=_list_current_ids(facts, facts.due()),
         proposals=tuple(

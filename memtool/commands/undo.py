@@ -17,6 +17,7 @@ def undo(
 
     Repeat it to go further back. What happens if the last change was:
         a new status        it gets its former status
+        other tags          it gets its former tags
         superseded          the newer memory is removed if only this branch has it; else a new
                             memory repeats the old one and replaces the newer one
         resolved conflict   the conflict is open again for all memories in it

@@ -59,6 +59,19 @@ class Ground(Evidence):
     """Co-authors of the commit."""
 
 
+class Doubt(Value):
+    """A reason not to rely on a memory without a look.
+
+    `kind` says of what: circle, replaced, state, drift, source, dispute, conflict, candidate,
+    unproven, local, derived or due. `text` is a clause; `way` follows it with the command that
+    helps, and may be empty.
+    """
+
+    kind: str
+    text: str
+    way: str = ""
+
+
 class Why(Value):
     """A memory, who committed it, and its sources. `commit` is "" if unknown.
 
@@ -67,8 +80,13 @@ class Why(Value):
     - `proposals`: sentences on which candidate proposes to replace which, if it is one of them
     - `advice`: one line on whether to act on the memory, and what to do otherwise
     - `pull_request`, such as `#12`, and `co_authors`: set if the commit names them
+    - `doubts`: every reason against it, the most serious first; `advice` names the first
     """
 
+    json_fields = (
+        "id title path commit author date trust signed_by unproven drift verdict proposals advice "
+        "sources pull_request co_authors"
+    )
     json_optional = "pull_request co_authors"
 
     id: str
@@ -87,6 +105,7 @@ class Why(Value):
     sources: tuple[Ground, ...]
     pull_request: str = ""
     co_authors: tuple[str, ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
 
 def why(context: Context, id: str, *, at: str | None = None) -> Why:
@@ -170,6 +189,7 @@ def build_chains(
         lacking = find_trust_gap(context, record, origin)
         states = facts.state(record), facts.is_due(record)
         judgement_facts = (*states, lacking, origins, drifted, verification)
+        judgement = Judgement(tree, effective_lineage, record, *judgement_facts)
         yield Why(
             id=record.id,
             title=record.memory.title,
@@ -183,10 +203,11 @@ def build_chains(
             drift=drift.level if drift else "",
             verdict=verification.verdict,
             proposals=facts.describe_proposals(record.id),
-            advice=Judgement(tree, effective_lineage, record, *judgement_facts).advice(),
+            advice=judgement.advice(),
             sources=grounds,
             pull_request=commit.pull_request,
             co_authors=commit.co_authors,
+            doubts=tuple(judgement.find_all()),
         )
 
 
@@ -203,6 +224,9 @@ def _limit_to_commits(
         )
     detail = f"{source_evidence.commit[:SHORT_ID_DIGITS]} does not lead to this revision"
     return Evidence(source_evidence.source, source_evidence.kind, "missing", detail)
+
+
+_CONFLICTS = " (memtool conflicts)"
 
 
 class Judgement(Value):
@@ -226,66 +250,75 @@ class Judgement(Value):
             (self.doubts(), "ask before you act on it"),
             (self.cautions(), "act on it with care"),
         ):
-            doubt = next(doubts, "")
-            if doubt:
-                return f"{words}: {doubt}"
+            doubt = next(doubts, None)
+            if doubt is not None:
+                return f"{words}: {doubt.text}{doubt.way}"
         if self.verification.verdict != SOUND:
             return "you can act on it, but it is only a person's word: nothing here can prove it"
         return "you can act on it: its sources resolve, and the code that it names still fits"
 
-    def refusals(self) -> Iterator[str]:
+    def find_all(self) -> Iterator[Doubt]:
+        """Yield every doubt, the most serious first."""
+        yield from self.refusals()
+        yield from self.breaks()
+        yield from self.doubts()
+        yield from self.cautions()
+
+    def refusals(self) -> Iterator[Doubt]:
         newer = self.effective_lineage.lineage.find_heads(self.record.id)
         if not newer:
-            yield "memories replace each other in a circle (memtool check)"
+            yield Doubt("circle", "memories replace each other in a circle", " (memtool check)")
         elif len(newer) > 1:
-            yield f"{' and '.join(newer)} have replaced it (memtool conflicts)"
+            yield Doubt("replaced", f"{' and '.join(newer)} have replaced it", _CONFLICTS)
         elif newer[0] != self.record.id:
-            yield f"{newer[0]} has replaced it"
+            yield Doubt("replaced", f"{newer[0]} has replaced it")
         if self.record.memory.status == "deprecated" or self.state != ALIVE:
-            yield f"it is {self.record.memory.status if self.state == ALIVE else self.state}"
+            state = self.record.memory.status if self.state == ALIVE else self.state
+            yield Doubt("state", f"it is {state}")
 
-    def breaks(self) -> Iterator[str]:
+    def breaks(self) -> Iterator[Doubt]:
         drift = self.drifted.get(self.record.path)
-        correction = f"memtool supersede {self.record.id} TITLE corrects it"
+        correction = f"; memtool supersede {self.record.id} TITLE corrects it"
         if drift is not None and drift.level == DRIFTED:
-            yield f"{summarize(drift)}; {correction}"
+            yield Doubt("drift", summarize(drift), correction)
         if self.verification.verdict == BROKEN:
-            yield f"{self.worst_source()}; {correction}"
+            yield Doubt("source", self.worst_source(), correction)
 
-    def doubts(self) -> Iterator[str]:
+    def doubts(self) -> Iterator[Doubt]:
         id_, origin = self.record.id, self.origins[self.record.path]
         for other_id in self.effective_lineage.disputes.get(id_, ()):
             if id_ in self.tree.lineage.find_predecessors(other_id):
-                yield f"{other_id} is to replace it, and is trusted less"
+                yield Doubt("dispute", f"{other_id} is to replace it, and is trusted less")
             else:
-                yield f"it is to replace {other_id}, which is trusted more"
+                yield Doubt("dispute", f"it is to replace {other_id}, which is trusted more")
         for rival_id in self.effective_lineage.find_rivals(id_):
             both = self.record.memory, self.tree[rival_id].memory
             named = [id_ for memory in both for id_ in memory.items("conflicts_accepted")]
             if rival_id not in named and id_ not in named:
-                yield f"{rival_id} replaces the same memory (memtool conflicts)"
+                yield Doubt("conflict", f"{rival_id} replaces the same memory", _CONFLICTS)
         if self.record.memory.status == "candidate":
-            yield f"nobody has confirmed it (memtool confirm {id_})"
+            yield Doubt("candidate", "nobody has confirmed it", f" (memtool confirm {id_})")
         if self.unproven:
-            yield self.unproven
+            yield Doubt("unproven", self.unproven)
         if origin.trust == LOCAL.trust:
-            yield "no commit has it as it is here"
+            yield Doubt("local", "no commit has it as it is here")
 
-    def cautions(self) -> Iterator[str]:
+    def cautions(self) -> Iterator[Doubt]:
         if self.verification.verdict == WEAK:
-            yield self.worst_source()
+            yield Doubt("source", self.worst_source())
         for id_ in self.record.memory.items("derived_from"):
             base = self.tree.get(id_)
             drift = None if base is None else self.drifted.get(base.path)
             if base is not None and not self.tree.lineage.is_head(id_):
-                yield f"it is derived from {id_}, which was replaced"
+                yield Doubt("derived", f"it is derived from {id_}, which was replaced")
             elif drift is not None and drift.level == DRIFTED:
-                yield f"it is derived from {id_}, and {summarize(drift)}"
+                yield Doubt("derived", f"it is derived from {id_}, and {summarize(drift)}")
         drift = self.drifted.get(self.record.path)
+        confirmation = f"memtool confirm {self.record.id}"
         if drift is not None and drift.level == CHANGED:
-            yield f"{summarize(drift)}; memtool confirm {self.record.id} says that it still holds"
+            yield Doubt("drift", summarize(drift), f"; {confirmation} says that it still holds")
         if self.is_due:
-            yield f"its review is due (memtool confirm {self.record.id})"
+            yield Doubt("due", "its review is due", f" ({confirmation})")
 
     def worst_source(self) -> str:
         """Return the source that caused the verdict, and why; else the newer trace."""

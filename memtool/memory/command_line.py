@@ -46,24 +46,44 @@ _UNKNOWN = ("$", "`", "~", "-")
 _KEYWORDS = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while", "{"))
 """Words before a command that are not its program."""
 _SHELLS = frozenset(("bash", "dash", "sh", "zsh"))
+_WINDOWS_SHELLS = frozenset(("cmd", "powershell", "pwsh"))
 _INTERPRETERS = frozenset((*_SHELLS, "node", "perl", "php", "python", "ruby"))
 _WRAPPERS = frozenset(
-    ("command", "doas", "env", "exec", "nice", "nohup", "npx", "stdbuf", "sudo", "time", "timeout")
+    (
+        "bunx",
+        "command",
+        "doas",
+        "env",
+        "exec",
+        "nice",
+        "nohup",
+        "npx",
+        "stdbuf",
+        "sudo",
+        "time",
+        "timeout",
+        "uvx",
+    )
 )
 """Programs that run the command that follows their options."""
 _RUNNERS = frozenset(
     (
         ("bundle", "exec"),
+        ("conda", "run"),
         ("hatch", "run"),
         ("npm", "exec"),
         ("pdm", "run"),
         ("pipenv", "run"),
+        ("pnpm", "dlx"),
         ("pnpm", "exec"),
         ("poetry", "run"),
         ("uv", "run"),
+        ("yarn", "dlx"),
     )
 )
 """Programs with a subcommand that do the same."""
+_ENVIRONMENT = frozenset(("--name", "--prefix", "-n", "-p"))
+"""Options of a runner that have a value: the environment in which it runs."""
 _SCRIPT_RUNNERS = frozenset(("bun", "npm", "pnpm", "yarn"))
 """Programs for which `run` before the name of a script may be left out."""
 
@@ -136,10 +156,12 @@ def _split_line(line: str, folder: str, depth: int) -> Iterator[SimpleCommand]:
 
 def _split_inner(words: Sequence[str], folder: str, depth: int) -> Iterator[SimpleCommand]:
     """Yield the commands of the line that a shell is started with."""
-    if depth >= MAX_DEPTH or not words or posixpath.basename(words[0]) not in _SHELLS:
+    name = _name_program(words[0]) if words else ""
+    if depth >= MAX_DEPTH or name not in _SHELLS | _WINDOWS_SHELLS:
         return
     for option, line in pairwise(words):
-        if option.startswith("-") and not option.startswith("--") and option.endswith("c"):
+        is_short = option.startswith("-") and not option.startswith("--") and option.endswith("c")
+        if is_short or (name in _WINDOWS_SHELLS and option.lower() in ("-command", "/c")):
             yield from _split_line(line, folder, depth + 1)
             return
 
@@ -243,7 +265,7 @@ def _without_wrappers(words: Sequence[str]) -> list[str]:
         elif tuple(remaining[:2]) in _RUNNERS:
             del remaining[:2]
             while remaining and remaining[0].startswith("-"):
-                del remaining[0]
+                del remaining[: 2 if remaining[0] in _ENVIRONMENT else 1]
         elif name == "python" and remaining[1:2] == ["-m"]:
             del remaining[:2]
         else:
@@ -253,7 +275,7 @@ def _without_wrappers(words: Sequence[str]) -> list[str]:
 
 def _name_program(word: str) -> str:
     """Return the name of a program without its directory and version."""
-    name = posixpath.basename(word).removesuffix(".exe")
+    name = posixpath.basename(word.replace("\\", "/")).removesuffix(".exe")
     plain = _VERSION.sub("", name)
     return plain if plain in _INTERPRETERS else name
 

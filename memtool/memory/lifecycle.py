@@ -36,6 +36,8 @@ DELETED = "deleted"
 ARCHIVED = "archived"
 PENDING = "pending"
 EXPIRED = "expired"
+EXPIRES_SOON_DAYS = 14
+"""Days before its end in which a memory is said to expire soon."""
 
 
 def find_confirmed_at(memory: Memory) -> int:

@@ -11,7 +11,7 @@ import posixpath
 from memtool.index import analyzer, scoring
 from memtool.index.reader import Catalog
 from memtool.index.text import list_texts
-from memtool.memory import lifecycle, visibility
+from memtool.memory import lifecycle, timestamps, visibility
 from memtool.memory.drift import BROKEN
 from memtool.memory.memory import is_generated
 from memtool.memory.trust import TRUST_LEVELS
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
         def __call__(self, record: Record) -> Drift | None:
             """Return what happened to the files of a record, None if it names none."""
+
+        def find(self, records: Iterable[Record]) -> dict[str, Drift]:
+            """Return what happened to the files of records at once, by path."""
 
         def find_moves(self) -> Moves:
             """Return the renamed files, folders and globs that records name."""
@@ -194,10 +197,20 @@ class Facts:
         """Return whether the record is due for review."""
         return self.tree.is_due(record, self.now)
 
+    def is_expiring(self, record: Record) -> bool:
+        """Return whether the record is current and expires soon."""
+        soon = self.now + lifecycle.EXPIRES_SOON_DAYS * timestamps.DAY_S
+        return self.is_current(record) and self.tree.state(record, soon + 1) == lifecycle.EXPIRED
+
     def is_drifted(self, record: Record) -> bool:
         """Return whether a file, name or cited lines that the record names are gone."""
         drift = None if self._drift is None else self._drift(record)
         return drift is not None and drift.level == BROKEN
+
+    def expect_drift(self) -> None:
+        """Judge the drift of all memories that name files at once, before each is asked for."""
+        if self._drift is not None:
+            self._drift.find(self.tree.naming_files(lambda _path: True))
 
     @cached_property
     def moves(self) -> Moves:

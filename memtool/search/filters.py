@@ -249,17 +249,18 @@ def _has_trust(min_trust: int) -> Predicate:
     return lambda record, facts: facts.trust(record) >= min_trust
 
 
-CONFLICTED = "conflicted"
+CONFLICTED, DRIFTED = "conflicted", "drifted"
 IS_VALUES: dict[str, Predicate] = {
     "head": lambda record, facts: facts.lineage.is_head(record.id),
     SUPERSEDED: lambda record, facts: not facts.lineage.is_head(record.id),
     **{status: _has_status(status) for status in STATUSES},
     lifecycle.ALIVE: lambda record, facts: not facts.find_hiding_states(record),
     lifecycle.EXPIRED: _has_state(lifecycle.EXPIRED),
+    "expiring": lambda record, facts: facts.is_expiring(record),
     "due": lambda record, facts: facts.is_due(record),
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
     CONFLICTED: lambda record, facts: record.id in facts.conflicted,
-    "drifted": lambda record, facts: facts.is_drifted(record),
+    DRIFTED: lambda record, facts: facts.is_drifted(record),
     "local": lambda record, facts: facts.trust(record) == 0,
     **{level: _has_trust(place) for place, level in enumerate(TRUST_LEVELS) if place},
 }
@@ -268,6 +269,8 @@ IS_VALUES: dict[str, Predicate] = {
 
 def _parse_is(value: str, facts: Facts) -> Predicate:
     chosen = _parse_choice(value, IS_VALUES)
+    if chosen == DRIFTED:
+        facts.expect_drift()
     if chosen != CONFLICTED:
         return IS_VALUES[chosen]
     # Imported late: it compares all memories, or reads the stored comparison.

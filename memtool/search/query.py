@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from memtool.errors import MemtoolError
 from memtool.memory.fields import STATUSES, TYPES
+from memtool.memory.lifecycle import EXPIRES_SOON_DAYS
 from memtool.search.features import normalize_words
 from memtool.value import Value
 
@@ -52,6 +53,7 @@ STATES: dict[str, str] = {
     "deleted": "forgotten; memtool restore brings it back",
     "alive": "active: in none of the states that are left out by default",
     "expired": "its time is over; only found if asked for",
+    "expiring": f"active, and expires within {EXPIRES_SOON_DAYS} days",
     "due": "its last confirmation is so old that it should be reviewed",
     "pending": "not valid yet (valid_from); only found if asked for",
     "conflicted": "it contradicts another memory, or both replace the same one",

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from bisect import insort
 from collections import deque
+from itertools import groupby
 
 from memtool.index import scoring
 from memtool.index.scoring import Question, content_terms, query_coverage
@@ -156,8 +157,16 @@ class Hit:
 
 
 def sort_by_relevance(hits: Iterable[Hit]) -> list[Hit]:
-    """Return the hits, most relevant first."""
-    return sorted(hits, key=lambda hit: (-hit.raw, hit))
+    """Return the hits, most relevant first.
+
+    Equals are sorted apart: as parts of a tuple, they would be compared whole, with their texts.
+    """
+    ordered = sorted(hits, key=_by_relevance)
+    return [hit for _raw, equals in groupby(ordered, key=_by_relevance) for hit in sorted(equals)]
+
+
+def _by_relevance(hit: Hit) -> float:
+    return -hit.raw
 
 
 def parse_questions(scope: Scope, text: str) -> tuple[Question, Question]:

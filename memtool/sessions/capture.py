@@ -86,10 +86,13 @@ def capture(
     is_new = False
     if not id_ or id_ not in sessions.ids():
         read = _read(transcript, None)
-        id_ = id_ or sessions.find_name(read.host, read.session or _name(transcript))
+        if read.is_copy and read.session in sessions.ids():
+            note = f"{read.session} was captured from its own transcript; this copy adds nothing"
+            return _capture(read.session, read, (), now).replace(notes=(note,))
+        id_ = id_ or _find_id(sessions, transcript, read)
         if id_ not in sessions.ids():
             read = _after_retention(sessions, id_, read)
-            if not read.messages and retention.find_deletion(sessions, id_):
+            if not read.messages:
                 return _capture(id_, read, (), now).replace(notes=_list_notes(sessions, id_))
             head = begin(id_, read)
             findings: list[dict[str, Any]] = []
@@ -118,6 +121,13 @@ def capture(
     with Writer(path) as marks:
         done = _continue(sessions, transcript, id_, marks, now)
     return done.replace(is_new=is_new, notes=(*notes, *done.notes))
+
+
+def _find_id(sessions: Sessions, transcript: Transcript, read: Reading) -> str:
+    """Return the session id for a transcript; that of a copy is not the id of the original."""
+    if read.is_copy and read.session:
+        return sessions.find_name(read.host, f"{read.host}-{read.session}")
+    return sessions.find_name(read.host, read.session or _name(transcript))
 
 
 def _after_retention(sessions: Sessions, id: str, read: Reading) -> Reading:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Extract = Callable[[Sequence[Message], str, str], tuple[Finding, ...]]
 
-RULES = "rules-5"
+RULES = "rules-6"
 """Version of the rules. It changes whenever the same messages would give other findings."""
 REREAD_DIVISOR = 20
 """A session is read again once one part in this many is new."""
@@ -177,11 +177,11 @@ def learn(
         return before
     if before.through >= last.number and (before.by == by or _is_better(before.by, by)):
         return before
-    from memtool.sessions import extract as rules  # imported late: it compiles many patterns
+    from memtool.sessions.extract import extraction  # imported late: it compiles many patterns
 
-    extract = extract or rules.extract
+    extract = extract or extraction.extract
     messages, _torn = sessions.messages(id)
-    read = messages[-rules.MAX_MESSAGES :]
+    read = messages[-extraction.MAX_MESSAGES :]
     first, through = read[0].number, read[-1].number
     extracted = extract(read, id, head.agent or head.host)
     made = {
@@ -336,7 +336,8 @@ def resume_model(context: Context, head: Session) -> Model | None:
         note = f"{RESUME} does not say where the id goes, as {SESSION}; it is not run"
         context.notes.extend({note}.difference(context.notes))
         return None
-    is_of_host = head.host in FORMATS and program.name not in FORMATS.keys() - {head.host}
+    is_own = head.host in FORMATS and not FORMATS[head.host].is_copy
+    is_of_host = is_own and program.name not in FORMATS.keys() - {head.host}
     if not is_of_host or head.status != "ended" or not os.path.isdir(head.worktree):
         return None
     first, *words = program.argv

@@ -302,7 +302,7 @@ def read_finding(row: Mapping[str, Any]) -> Finding | None:
 
 
 INTENT = "user-intent"
-"""A person stated it as a rule, decision or wish, asked to remember it, or promotes it by hand."""
+"""A person asked to remember it, or promotes it by hand."""
 PIN = "pin"
 """A person asked to pin it."""
 TWO_SESSIONS = "two-sessions"
@@ -313,8 +313,9 @@ TWO_AGENTS = "two-agents"
 """Two or more agents support it."""
 IMPORTANT = "important"
 """Its importance is at least `MIN_IMPORTANT`."""
-SIGNALS = {INTENT: 5, PIN: 5, TWO_SESSIONS: 2, RESOLVED: 2, TWO_AGENTS: 1, IMPORTANT: 1}
-"""Points of each reason to promote a finding."""
+SIGNALS = {INTENT: 5, PIN: 5, TWO_SESSIONS: 2, TWO_AGENTS: 2, RESOLVED: 1, IMPORTANT: 1}
+"""Points of each reason to promote a finding. What a rule alone recognises never has enough:
+it needs a second session, a second agent, or a person."""
 MIN_IMPORTANCE = 0.7
 
 
@@ -362,7 +363,7 @@ def find_shortfall(finding: Finding, points: int, preset: PromotionPreset) -> st
     if PIN in finding.signals or INTENT in finding.signals:
         return ""
     if points < preset.points:
-        return f"{points} of {preset.points} points"
+        return f"worth keeping? {points} of {preset.points} points"
     if finding.importance < preset.importance:
         return f"importance {finding.importance:g}, {preset.importance:g} needed"
     if len(finding.content) < preset.characters:

@@ -32,6 +32,7 @@ from memtool.search.comparison import content_terms
 from memtool.search.word_join import FINDINGS, WordNumbers, join_similar
 from memtool.sessions import findings, journal, model, traces
 from memtool.sessions.extract import llm
+from memtool.sessions.extract.failures import compute_failure_key
 from memtool.sessions.extract.llm import Model
 from memtool.sessions.findings import Dismissal
 from memtool.sessions.model import (
@@ -116,6 +117,21 @@ def count_supports(all_: Sequence[Finding], heads: Iterable[Session]) -> dict[st
     return counts
 
 
+def find_lone_traces(all_: Iterable[Finding], heads: Iterable[Session]) -> set[str]:
+    """Return the ids of the traces whose failure came in one session only, whatever its forks."""
+    roots = _find_roots(heads)
+    traces_by_failure: dict[str, list[Finding]] = {}
+    for finding in all_:
+        if signature := finding.field("error_signature"):
+            traces_by_failure.setdefault(compute_failure_key(signature), []).append(finding)
+    return {
+        finding.id
+        for same in traces_by_failure.values()
+        if len({roots.get(finding.session, finding.session) for finding in same}) == 1
+        for finding in same
+    }
+
+
 def _find_roots(heads: Iterable[Session]) -> dict[str, str]:
     """Map each session to the root of its forks, or to itself."""
     parents = {head.id: head.parent for head in heads}
@@ -169,6 +185,8 @@ class JudgedFinding(Value):
     """Id of the memory that blocks it, empty if none does."""
     dismissals: tuple[Dismissal, ...] = ()
     """Dismissals that apply: its own, or of the same words in another session."""
+    is_lone: bool = False
+    """Whether it is a trace of a failure that no other session resolved."""
 
 
 def judge(
@@ -192,6 +210,7 @@ def judge(
     # A commit is no witness of what sessions taught, and needs none.
     taught = [finding for finding in all_.values() if not finding.field("commit")]
     support = count_supports(taught, heads)
+    lone = find_lone_traces(taught, heads)
     before = PromotionHistory(context, sessions, learned)
     by_id = {head.id: head for head in heads}
     judged = []
@@ -201,9 +220,8 @@ def judge(
         signals = model.collect_signals(meant, *support.get(finding.id, (1, 1)))
         total = model.count_points(signals)
         lack = "" if is_chosen else model.find_shortfall(finding, total, preset)
-        judged.append(
-            before.judge(JudgedFinding(finding, by_id.get(finding.session), signals, total, lack))
-        )
+        row = JudgedFinding(finding, by_id.get(finding.session), signals, total, lack)
+        judged.append(before.judge(row.replace(is_lone=finding.id in lone and not is_chosen)))
     return sorted(judged, key=lambda row: (-row.points, -row.finding.importance, row.finding.id))
 
 

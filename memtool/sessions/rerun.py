@@ -44,7 +44,7 @@ from memtool.search.verification import (
     TraceRun,
 )
 from memtool.sessions import failure_state, supervisor
-from memtool.sessions.extract.error_fix import compute_failure_key, find_failure, says
+from memtool.sessions.extract.failures import compute_failure_key, find_failure, says
 from memtool.sessions.model import make_printable
 from memtool.sessions.store import clean_texts
 from memtool.store import files, ledger, usage_log

@@ -10,7 +10,9 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.inject import session_seen
 from memtool.memory.memory import split_sections
-from memtool.sessions.extract.error_fix import find_command_line, find_failure
+from memtool.sessions.extract import error_fix
+from memtool.sessions.extract.commands import find_targets
+from memtool.sessions.extract.failures import compute_failure_key
 from memtool.sessions.extract.scene import Scene
 from memtool.sessions.model import make_printable
 from memtool.value import Value
@@ -109,35 +111,22 @@ def _strip_fence(text: str) -> str:
 
 def find_attempts(messages: Sequence[Message], session: str) -> list[Attempt]:
     """Return the attempts of one session in the order they began."""
-    scene = Scene(messages, session)
-    attempts: list[Attempt] = []
-    going: dict[str, dict[str, int]] = {}
-    for run in scene.runs:
-        command = find_command_line(scene, run)
-        if not command:
-            continue
-        current = going.setdefault(command, {})
-        if run.is_ok is False:
-            for at in current.values():
-                attempts[at] = attempts[at].replace(runs=attempts[at].runs + 1)
-            failure = find_failure(run.answer.text)
-            signature = make_printable(failure.signature) if failure else ""
-            if signature and signature not in current:
-                current[signature] = len(attempts)
-                moment = run.answer.moment
-                attempts.append(
-                    Attempt(signature, make_printable(command), session, moment, 1, is_green=False)
-                )
-        elif run.is_ok:
-            for at in current.values():
-                attempts[at] = attempts[at].replace(is_green=True)
-            current.clear()
-    return attempts
+    return [
+        Attempt(
+            make_printable(episode.failure.signature),
+            make_printable(episode.line),
+            session,
+            episode.run.answer.moment,
+            episode.failing,
+            is_green=episode.worked >= 0,
+        )
+        for episode in error_fix.find_episodes(Scene(messages, session))
+    ]
 
 
 def find_traces(context: Context, sessions: Sessions, tree: Tree) -> tuple[FailureTrace, ...]:
     """Return the traces of all readable sessions, most regressions first."""
-    memories = _memories_by_signature(tree)
+    memories = _memories_by_failure(tree)
     heads = sorted(sessions.heads()[0], key=lambda head: (head.started, head.id))
     attempts: list[Attempt] = []
     for head in heads:
@@ -153,12 +142,12 @@ def find_traces(context: Context, sessions: Sessions, tree: Tree) -> tuple[Failu
     return tuple(_sum_up(attempts))
 
 
-def _memories_by_signature(tree: Tree) -> dict[str, list[Memory]]:
+def _memories_by_failure(tree: Tree) -> dict[str, list[Memory]]:
     memories: dict[str, list[Memory]] = {}
     for record in tree.records:
         signature = record.memory.text("error_signature")
         if signature:
-            memories.setdefault(signature, []).append(record.memory)
+            memories.setdefault(compute_failure_key(signature), []).append(record.memory)
     return memories
 
 
@@ -168,17 +157,18 @@ def _with_memory(
     """Set whether the attempt's session was shown a memory that already existed."""
     older = (
         memory.id
-        for memory in memories.get(attempt.signature, ())
+        for memory in memories.get(compute_failure_key(attempt.signature), ())
         if memory.timestamp < attempt.moment
     )
     return attempt.replace(has_memory=not set(older).isdisjoint(shown))
 
 
 def _sum_up(attempts: Iterable[Attempt]) -> Iterator[FailureTrace]:
-    groups: dict[tuple[str, str], list[Attempt]] = {}
+    groups: dict[object, list[Attempt]] = {}
     for attempt in attempts:
-        groups.setdefault((attempt.signature, attempt.command), []).append(attempt)
-    made = [_trace(signature, command, own) for (signature, command), own in groups.items()]
+        key = compute_failure_key(attempt.signature), find_targets(attempt.command)
+        groups.setdefault(key, []).append(attempt)
+    made = [_trace(own[0].signature, own[0].command, own) for own in groups.values()]
     yield from sorted(made, key=lambda t: (-t.regressions, -t.runs, t.signature, t.command))
 
 

@@ -316,6 +316,16 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     (
+        "ledger.words",
+        "off",
+        (
+            "on also keeps the words of searches without a hit, redacted, 200 of them for 90 days, "
+            "so that somebody can write what was missing; only the user's own settings say so, as "
+            "memtool --global config ledger.words on"
+        ),
+        ("off", "on"),
+    ),
+    (
         "capture.auto",
         True,
         (
@@ -331,6 +341,24 @@ ROWS: tuple[Row, ...] = (
             "is confirmed or committed, and only candidates change; only the user's own "
             "settings say so, as memtool --global config capture.promote true"
         ),
+    ),
+    (
+        "capture.suggest",
+        "on",
+        (
+            'tell an agent that a prompt such as "from now on …" may be worth keeping: '
+            "at most three times a session"
+        ),
+        ("off", "on"),
+    ),
+    (
+        "capture.traces",
+        "off",
+        (
+            "list each error that was resolved in a session; off leaves out those of one session "
+            "alone, unless the session is named"
+        ),
+        ("off", "on"),
     ),
     ("redaction.allow_emails", (), "addresses that may stand in memories"),
     (
@@ -572,8 +600,11 @@ PERSONAL = frozenset(
         "inject.global",
         "inject.hold",
         "ledger.enabled",
+        "ledger.words",
         "capture.auto",
         "capture.promote",
+        "capture.suggest",
+        "capture.traces",
         "promote.preset",
         "maintain.schedule",
         "maintain.prune_days",
@@ -603,6 +634,7 @@ USER_ONLY = {
     "search.model": "not used: only your own settings choose a model",
     "search.sessions": "not used: only your own settings open your sessions",
     "verify.online": "not used: only your own settings let sites be asked",
+    "ledger.words": "not used: only your own settings let your words be kept",
     "capture.promote": "not used: only your own settings let sessions write candidates",
     "extraction.command": "not run: only your own settings choose a program",
     "extraction.resume": "not run: only your own settings choose a program",

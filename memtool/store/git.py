@@ -553,9 +553,10 @@ class Git:
     def open_objects(self) -> Objects:
         """Return a context manager in which one git process answers all `blobs` and `infos` calls.
 
-        For use by a single thread.
+        One inside another uses the same process. For use by a single thread.
         """
-        self._objects = Objects(self, self._close_objects)
+        if self._objects is None:
+            self._objects = Objects(self, self._close_objects)
         return self._objects
 
     def _close_objects(self) -> None:
@@ -649,18 +650,24 @@ def build_start_error(verb: str, error: OSError, timeout_s: float = TIMEOUT_S) -
 class Objects:
     """Reads objects of a repository through one `git cat-file` that runs until the context ends.
 
-    The process starts at the first request; `on_close` is called at the end.
+    The process starts at the first request; `on_close` is called at the end. The context may be
+    entered several times, and ends with the outermost.
     """
 
     def __init__(self, git: Git, on_close: Callable[[], None] = lambda: None) -> None:
         self._git = git
         self._on_close = on_close
         self._child: Child | None = None
+        self._depth = 0
 
     def __enter__(self) -> Self:
+        self._depth += 1
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self._depth -= 1
+        if self._depth:
+            return
         self._on_close()
         if self._child is not None:
             self._child.close()

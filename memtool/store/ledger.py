@@ -1,8 +1,9 @@
 """The ledger: usage counts, latencies and audited acts in SQLite, filled from the usage log.
 
-Nothing depends on it: deleting it, or any file next to it, only loses statistics. It never has a
-prompt, only its hash. Beyond MAX_EVENTS the oldest audited acts are deleted until
-EVENTS_AFTER_TRIM remain, except for deletions and redactions of the last 90 days.
+Nothing depends on it: deleting it, or any file next to it, only loses statistics. Of a prompt it
+has only the hash; the redacted words of searches without a hit are kept if the user sets
+ledger.words, for MISS_DAYS days and MAX_MISSES queries. Beyond MAX_EVENTS the oldest audited acts
+are deleted until EVENTS_AFTER_TRIM remain, except for deletions and redactions of the last 90 days.
 """
 
 from __future__ import annotations
@@ -62,7 +63,18 @@ _SETTLED_SCHEMA = """
 CREATE TABLE IF NOT EXISTS settled (memory TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID
 """
 _FOLDED_SCHEMA = "CREATE TABLE IF NOT EXISTS folded (day INTEGER NOT NULL)"
-_LATER_SCHEMAS = (_AUDIT_SCHEMA, _DEPTHS_SCHEMA, _COSTS_SCHEMA, _SETTLED_SCHEMA, _FOLDED_SCHEMA)
+_MISSES_SCHEMA = """
+CREATE TABLE IF NOT EXISTS misses (
+    words TEXT PRIMARY KEY, count INTEGER NOT NULL, last INTEGER NOT NULL) WITHOUT ROWID
+"""
+_LATER_SCHEMAS = (
+    _AUDIT_SCHEMA,
+    _DEPTHS_SCHEMA,
+    _COSTS_SCHEMA,
+    _SETTLED_SCHEMA,
+    _FOLDED_SCHEMA,
+    _MISSES_SCHEMA,
+)
 """Tables that an older ledger may lack."""
 
 
@@ -103,6 +115,8 @@ NAME = LEDGER
 FORMAT = 1
 MAX_ANSWERS = 10_000
 """Answers with details; for older ones only the counts remain."""
+MAX_MISSES, MISS_DAYS = 200, 90
+"""Searches without a hit whose words are kept, the newest; and the days since the last one."""
 MAX_SAMPLES = 1_000
 """Last answers of a verb from which latencies are computed."""
 INJECT_VERBS = ("inject", "hook-start", "hook-edit")
@@ -191,12 +205,24 @@ class Ledger:
     def missed_queries(self, limit: int) -> list[UsageCount]:
         """Return the searches without results, most frequent first.
 
-        The id of a row is the hash of the query; the query itself is not stored.
+        The id of a row is the hash of the query; see `missed_words` for the words.
         """
         query = (
             "SELECT prompt, count(*), max(moment) FROM answers WHERE verb = 'search' "
             "AND NOT EXISTS (SELECT 1 FROM shown WHERE answer = number) "
             "GROUP BY prompt ORDER BY 2 DESC, 1 LIMIT ?"
+        )
+        return [UsageCount(*row) for row in self._connection.execute(query, (limit,))]
+
+    def missed_words(self, limit: int) -> list[UsageCount]:
+        """Return the searches without results whose words were kept, most frequent first.
+
+        The id of a row is the redacted text of the query.
+        """
+        if not self._has_table("misses"):
+            return []
+        query = (
+            "SELECT words, count, last FROM misses ORDER BY count DESC, last DESC, words LIMIT ?"
         )
         return [UsageCount(*row) for row in self._connection.execute(query, (limit,))]
 
@@ -252,6 +278,12 @@ class Ledger:
         """Return the number of answers that showed each memory, in any order."""
         query = "SELECT memory, sum(count) FROM counts GROUP BY memory"
         return self._connection.execute(query).fetchall()
+
+    def count_by_verb(self, memory: str) -> dict[str, tuple[int, int]]:
+        """Return how many answers of each verb showed a memory, and the second of the last one."""
+        query = "SELECT verb, count, last FROM counts WHERE memory = ?"
+        rows = self._connection.execute(query, (memory,)).fetchall()
+        return {verb: (count, last) for verb, count, last in rows}
 
     def uses(self) -> list[tuple[str, int]]:
         """Return memory and second of each use, oldest first.
@@ -372,6 +404,24 @@ def fold(directory: str, *, is_patient: bool = True) -> bool:
     finally:
         os.close(handle)
     return False
+
+
+def delete_words(directory: str) -> None:
+    """Delete the words of searches from the ledger, and from its files on the disk.
+
+    Raises:
+        MemtoolError: the ledger cannot be written.
+    """
+    with open_ledger(directory) as usage:
+        if not usage.missed_words(1):
+            return
+    try:
+        with closing(_connect(os.path.join(directory, NAME))) as connection:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("DELETE FROM misses")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # it would have them, too
+    except (OSError, sqlite3.Error) as error:
+        raise _build_error(directory, error) from None
 
 
 @contextmanager
@@ -521,6 +571,12 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
             ).lastrowid
             or newest
         )
+        if note.words:
+            connection.execute(
+                "INSERT INTO misses VALUES (?, 1, ?) ON CONFLICT DO UPDATE "
+                "SET count = count + 1, last = max(last, excluded.last)",
+                (note.words, note.moment),
+            )
         if note.depth:
             connection.execute("INSERT INTO depths VALUES (?, ?)", (newest, note.depth))
         if note.index or note.is_damaged or note.waited_ms:
@@ -538,6 +594,11 @@ def _insert_notes(connection: sqlite3.Connection, notes: Iterable[Note]) -> None
             "SET count = count + 1, last = max(last, excluded.last)",
             ((id_, note.verb, note.moment) for id_ in {item.id for item in note.items}),
         )
+    connection.execute(
+        "DELETE FROM misses WHERE last < (SELECT max(last) FROM misses) - ? "
+        "OR words NOT IN (SELECT words FROM misses ORDER BY last DESC, words LIMIT ?)",
+        (MISS_DAYS * DAY_S, MAX_MISSES),
+    )
     oldest = newest - MAX_ANSWERS
     connection.execute("DELETE FROM shown WHERE answer <= ?", (oldest,))
     connection.execute("DELETE FROM depths WHERE answer <= ?", (oldest,))

@@ -30,11 +30,19 @@ OFF_VARIABLE = "MEMTOOL_NO_LEDGER"
 ENABLED_SETTING = "ledger.enabled"
 
 
+WORDS_SETTING = "ledger.words"
+
+
 def is_enabled(context: Context) -> bool:
     """Return whether the usage log is enabled."""
     return not context.caller.env.get(OFF_VARIABLE) and bool(
         context.settings.setting(ENABLED_SETTING)
     )
+
+
+def has_words(context: Context) -> bool:
+    """Return whether the user wants the words of searches without a hit to be kept."""
+    return is_enabled(context) and context.project.user_settings.text(WORDS_SETTING) == "on"
 
 
 LEDGER = "ledger.db"
@@ -51,8 +59,9 @@ MAX_MOMENT = 1 << 40
 _MAX_TRIES = 10
 _NOTE_FIELDS = 5
 _ITEM_FIELDS = 4
-_DEPTH, _COST = "=", "~"
-"""Prefixes of the fields for the level, and for cache and locks; no id begins with them."""
+_DEPTH, _COST, _WORDS = "=", "~", "?"
+"""Prefixes of the fields for the level, for cache and locks, and for the words of a search; no id
+begins with them."""
 _DAMAGED = "!"
 END = "."
 """The last field of every line; a line without it is incomplete."""
@@ -73,7 +82,8 @@ class Note(Value):
     `prompt` is the hash of the query, `session` the session's id; empty without one. `depth` is the
     level that answered, empty without a query. `index` is `hit`, `read` or `built` (the worst if
     two were opened), empty if no index was opened. `is_damaged` means that a cache was damaged,
-    `waited_ms` is the time spent waiting for locks of other processes.
+    `waited_ms` is the time spent waiting for locks of other processes. `words` is the redacted text
+    of a search without a hit, empty unless the user wants it to be kept.
     """
 
     moment: int
@@ -86,6 +96,7 @@ class Note(Value):
     index: str = ""
     is_damaged: bool = False
     waited_ms: float = 0.0
+    words: str = ""
 
 
 def append_note(directory: str, note: Note) -> int:
@@ -168,8 +179,8 @@ def format_note(note: Note) -> bytes:
     """Return the line of a note. It starts with a line feed, in case the last line is incomplete.
 
     Fields are separated by tabs: moment, verb, milliseconds, prompt, session, `=` and the level
-    that answered, `~` and the state of index, caches and locks, each memory as id, tier, score and
-    reason separated by spaces, and a full stop.
+    that answered, `~` and the state of index, caches and locks, `?` and the words of a search
+    without a hit, each memory as id, tier, score and reason separated by spaces, and a full stop.
     """
     fields = [
         str(note.moment),
@@ -182,6 +193,7 @@ def format_note(note: Note) -> bytes:
     if note.index or note.is_damaged or note.waited_ms:
         mark = _DAMAGED if note.is_damaged else ""
         fields.append(f"{_COST}{_to_word(note.index)} {mark} {note.waited_ms:.3f}")
+    fields += [f"{_WORDS}{_to_line(note.words)}"] if note.words else []
     for item in note.items[:MAX_ITEMS]:
         score = "" if item.score is None else f"{item.score:.6g}"
         fields.append(f"{_to_word(item.id)} {_to_word(item.tier)} {score} {_to_line(item.reason)}")
@@ -212,6 +224,7 @@ def _parse_note(fields: list[str]) -> Note | None:
     if fields.pop() != END or len(fields) < _NOTE_FIELDS:
         return None
     depth, cost = _take_marked(fields, _DEPTH), _take_marked(fields, _COST)
+    words = _take_marked(fields, _WORDS)
     try:
         moment, elapsed_ms = int(fields[0]), float(fields[2])
         items = tuple(_parse_items(fields[_NOTE_FIELDS:]))
@@ -233,6 +246,7 @@ def _parse_note(fields: list[str]) -> Note | None:
         state,
         mark == _DAMAGED,
         waited_ms,
+        words,
     )
 
 

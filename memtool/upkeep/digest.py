@@ -43,6 +43,8 @@ NEW, CHANGED, UNCHANGED, EMPTY = "new", "changed", "unchanged", "empty"
 """Changes of a digest: it is the first one, differs, is the same, or has no memories left."""
 MAX_LISTED = 100
 """Maximum memories on a page; people do not read more."""
+MAX_SUMMARIZED = 20
+"""Maximum memories of a summary that is made because there is no digest."""
 MAX_HEADER_CHARS = 12_000
 """Maximum characters of ids in the frontmatter, which is limited to 16 KiB."""
 MAX_PAGE_BYTES = 36_000
@@ -168,6 +170,32 @@ def find_members(
         and not find_private_label(record.memory, withholds)
     }
     return sorted(memories.values(), key=_rank)
+
+
+class CategorySummary(Value):
+    """A page on a category, "" if it is empty, and its active memories, most important first."""
+
+    text: str
+    members: tuple[Memory, ...]
+
+
+def summarize(
+    tree: Tree, category: str, now: int, withholds: Collection[str] = ()
+) -> CategorySummary:
+    """Return the text of the category's digest, else a shorter page made now.
+
+    A digest that quotes a memory which no longer holds, or is withheld, is not used.
+    """
+    members = tuple(find_members(tree, category, now, withholds))
+    ids_ = {member.id for member in members}
+    for record in find_digests_in_use(tree):
+        if record.memory.category == category and ids_.issuperset(
+            record.memory.items("derived_from")
+        ):
+            return CategorySummary(record.memory.body, members)
+    listed = members[:MAX_SUMMARIZED]
+    text = format_page(listed, len(members) - len(listed)) if listed else ""
+    return CategorySummary(text, members)
 
 
 def _rank(memory: Memory) -> tuple[bool, float, int, str]:

@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, RedirectResponse, Response, StreamingResponse
-from starlette.routing import Route
+from starlette.routing import Route, compile_path
 
 from memtool.calls.boundary import to_refusal
 from memtool.calls.procedures import READ
@@ -28,12 +28,14 @@ from memtool.commands._layout import WIDE_WIDTH, build_layout
 from memtool.errors import MemtoolError
 from memtool.store import derived
 from memtool.value import Value
-from memtool.web import clients, openapi, render, rest
+from memtool.web import clients, openapi, render, rest, visits
+from memtool.web.form_refusal import build_form_refusal
 from memtool.web.page import PageQuery
 from memtool.web.pages import PAGES, forms, near
 from memtool.web.refusals import word_refusal
 from memtool.web.render import PageView
 from memtool.web.security import COOKIE, HEADERS, SAFE, DeniedError, Guard, refuse_form
+from memtool.web.sent_form import BACK, DO, SHOW, SentForm, parse_form, split_address
 from memtool.web.state import AnswerCache, IndexBuild, Stamp, StateMonitor
 
 TYPE_CHECKING = False
@@ -65,8 +67,10 @@ LATER = '<meta http-equiv="refresh" content="0">'
 """The end of the page that waits: it is sent when there is something to wait for no more."""
 BUILDING = "the search index is being built"
 DRY_RUN = "dry_run"
-SHOW, DO = "show", "do"
-"""Extra buttons of a form: preview the effect, or show the result. Without them it redirects."""
+STRANGE = (401, 421)
+"""Statuses of a request to a name, or with a session, that this process does not know."""
+KEPT_STATUSES = (401, 403, 421, 500, 503)
+"""Statuses with which a form is refused that is not wrong itself."""
 
 
 class Lane:
@@ -128,6 +132,7 @@ class Application:
             *pages,
             Route("/health", self.health, methods=["GET"]),
             Route("/login", self.login, methods=["GET", "POST"]),
+            Route("/seen", self.seen, methods=["POST"]),
             Route("/static/{name}", self.static, methods=["GET"]),
             Route("/events", self.events, methods=["GET"]),
             Route("/do/{verb}", self.form, methods=["POST"]),
@@ -161,14 +166,16 @@ class Application:
             if not building.done():
                 return self._answer_building(stamp, visitor, building)
             stamp = await self._read_stamp()
-        writer = visitor.session if self.served.is_writing else ""
-        key = (request.url.path, request.url.query, writer, str(visitor.is_person))
+        jobs = f"{self.jobs.running} {self.jobs.last_error}"
+        session = visitor.session  # the forms of a page hold its nonce
+        key = (request.url.path, request.url.query, session, str(visitor.is_person), jobs)
         mark = stamp.private if page.is_private else stamp.memories
         cached = self.cache.get(key, mark)
         if cached is None:
             query = PageQuery(request.path_params, _parse_pairs(request, MAX_FIELDS))
             lane = self.slow if page.is_slow else self.quick
-            status, text = await lane.run(lambda: self._render(page, query, visitor))
+            address = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            status, text = await lane.run(lambda: self._render(page, query, visitor, address))
             body = text.encode(errors="replace")
             if status != 200:
                 return Response(body, status, media_type="text/html")
@@ -208,8 +215,18 @@ class Application:
         headers = {"retry-after": "5", "cache-control": "no-store"}
         return StreamingResponse(parts(), 503, headers=headers, media_type="text/html")
 
-    def _render(self, page: Page, query: PageQuery, visitor: Visitor) -> tuple[int, str]:
-        """Return the status and the HTML of a page, which may show a refusal itself."""
+    def _render(
+        self,
+        page: Page,
+        query: PageQuery,
+        visitor: Visitor,
+        address: str,
+        sent: SentForm | None = None,
+    ) -> tuple[int, str]:
+        """Return the status and the HTML of a page, which may show a refusal itself.
+
+        `sent` is a form of it that was refused.
+        """
         context = self.served.place.open()
         context.caller.is_person = visitor.is_person
         context.trees_by_commit = {}  # a page is of one moment
@@ -221,21 +238,30 @@ class Application:
             return rest.find_status(error) if error else 200, render.render_page(
                 page.template,
                 values,
-                view=self.view(visitor),
+                view=self.view(visitor, address, sent),
                 place=place,
                 layout=build_layout(context, width=WIDE_WIDTH),
             )
 
         return derived.retry_if_damaged(context, make)
 
-    def view(self, visitor: Visitor) -> PageView:
+    def view(self, visitor: Visitor, address: str = "/", sent: SentForm | None = None) -> PageView:
         """Return the context in which a page is rendered."""
         menu = tuple(
             (page.path, page.menu)
             for page in PAGES
             if page.menu and (not page.feature or self._has(page.feature))
         )
-        return PageView(self.served.name, menu, self.served.is_writing, nonce=visitor.nonce)
+        return PageView(
+            self.served.name,
+            menu,
+            self.served.is_writing,
+            nonce=visitor.nonce,
+            running=tuple(self.jobs.running),
+            failure=self.jobs.last_error or "",
+            address=address,
+            sent=sent,
+        )
 
     def _has(self, feature: str) -> bool:
         """Return whether the user has set a feature up; False if that is unknown."""
@@ -254,9 +280,29 @@ class Application:
             return self._link(request)
         host = request.headers.get("host", "").lower()
         session = self.served.guard.login(request.query_params.get("token", ""), host)
+        await self._note_visit(visits.begin)
         answer = RedirectResponse("/", 303)
         answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", path="/")
         return answer
+
+    async def seen(self, request: Request) -> Response:
+        """Note that the reader knows what changed, and go back to the first page."""
+        fields = dict(parse_qsl((await _read_body(request)).decode(errors="replace")))
+        refuse_form(request.state.visitor, fields.get("nonce", ""))
+        await self._note_visit(visits.mark_seen)
+        return RedirectResponse("/", 303)
+
+    async def _note_visit(self, note: Callable[[str, str, int], None]) -> None:
+        """Note what the reader was told, by the commit that is here now."""
+
+        def work() -> None:
+            with suppress(MemtoolError):  # the repository is gone, as the next page says
+                context = self.served.place.open()
+                head = context.repository.git.head()
+                note(context.repository.cache_dir, head, context.clock.now)
+
+        await self.look.run(work)
+        self.watch.forget()
 
     def _link(self, request: Request) -> Response:
         """Answer a program of the same user with a new login link."""
@@ -369,44 +415,115 @@ class Application:
         return answer
 
     async def form(self, request: Request) -> Response:
-        """Run a verb for a form, then redirect; or show a preview or the result."""
+        """Run a verb for a form, then redirect; or show a preview or the result.
+
+        A form that is refused is shown again, with what was typed.
+        """
         procedure = rest.find_procedure(request.path_params["verb"])
-        sent = parse_qsl(
-            (await _read_body(request)).decode(errors="replace"), keep_blank_values=True
-        )
-        pairs = [(name, value.replace("\r\n", "\n")) for name, value in sent]  # as HTML sends lines
-        fields = dict(pairs)
-        refuse_form(request.state.visitor, fields.get("nonce", ""))
-        pairs = [pair for pair in pairs if pair[0] not in ("nonce", "next", "step")]
-        arguments = rest.parse_pairs(procedure, pairs)
-        step = fields.get("step", "")
-        if step == SHOW and DRY_RUN in procedure.parameters:
+        sent = parse_form(procedure.name, await _read_body(request))
+        try:
+            if sent.step == BACK:
+                return await self._show_again(request, sent, procedure, None)
+            return await self._do_form(request, sent, procedure)
+        except MemtoolError as error:
+            return await self._show_again(request, sent, procedure, error)
+
+    async def _do_form(self, request: Request, sent: SentForm, procedure: Procedure) -> Response:
+        """Run the verb of a form. Raises MemtoolError if it is refused."""
+        visitor: Visitor = request.state.visitor
+        refuse_form(visitor, sent.control.get("nonce", ""))
+        forms.refuse_unreasoned(sent)
+        arguments = rest.parse_pairs(procedure, sent.arguments)
+        if sent.step == SHOW and DRY_RUN in procedure.parameters:
             arguments[DRY_RUN] = True
+        is_done = DRY_RUN not in arguments
         rest.refuse_writing(
             procedure.name, procedure.effect, arguments, is_writing=self.served.is_writing
         )
         await self._wait_for_index()
-        ask = partial(rest.ask, procedure, arguments, self.served.place, hinted=str)
-        answer = await self.write.run(ask)
+
+        def run() -> tuple[rest.HttpAnswer, str]:
+            seen = forms.compute_stamp(self.served.place.open(), sent)
+            if is_done and sent.control.get("seen", seen) != seen:
+                raise forms.changed_error()
+            return rest.ask(procedure, arguments, self.served.place, _raise_error), seen
+
+        answer, seen = await self.write.run(run)
         self.watch.forget()
-        if "error" in answer.body:
-            raise DeniedError(answer.status, **answer.body["error"])
-        goal = fields.get("next", "/")
-        is_own = goal.startswith("/") and not goal.startswith(("//", "/\\")) and goal.isprintable()
-        goal = goal if is_own else "/"
-        if step not in (SHOW, DO):
-            return RedirectResponse(goal, 303)
-        is_done = DRY_RUN not in arguments
+        if sent.step not in (SHOW, DO):
+            return RedirectResponse(sent.goal, 303)
 
         def render_form() -> str:
             context = self.served.place.open()
-            values = forms.build_outcome(
-                context, procedure.name, pairs, answer.body, is_done=is_done
-            )
-            view = self.view(request.state.visitor)
-            return render.render_page("done.html", values | {"next": goal}, view=view, place="")
+            values = forms.build_outcome(context, sent, answer.body, seen=seen, is_done=is_done)
+            layout = build_layout(context, width=WIDE_WIDTH)
+            view = self.view(visitor, sent.page)
+            return render.render_page("done.html", values, view=view, place="", layout=layout)
 
-        return Response(await self.slow.run(render_form), media_type="text/html")
+        return _send_page(await self.slow.run(render_form))
+
+    async def _show_again(
+        self, request: Request, sent: SentForm, procedure: Procedure, error: MemtoolError | None
+    ) -> Response:
+        """Answer with the page of a form, with what was typed, and with what is wrong, if any."""
+        visitor: Visitor = request.state.visitor
+        status = 200
+        if error is not None:
+            status = rest.find_status(error)
+            status = status if status in KEPT_STATUSES else rest.REFUSED
+
+        def render_again() -> str:
+            context, form = self.served.place.open(), sent
+            if error is not None:
+                form = sent.replace(refusal=build_form_refusal(context, error, procedure, sent))
+            page, query = _find_page(sent.page)
+            with suppress(MemtoolError):  # the memory of the page is gone
+                text = self._render(page, query, visitor, sent.page, form)[1]
+                if render.has_form(text, sent.name) or form.refusal is None:
+                    return text
+                refusal = form.refusal.replace(texts=tuple(sent.list_texts()))
+                again = form.replace(refusal=refusal)
+                return self._render(page, query, visitor, sent.page, again)[1]
+            return self._render_texts(form, error, self.view(visitor))
+
+        try:
+            return _send_page(await self.slow.run(render_again), status)
+        except MemtoolError:  # the repository is gone, or it takes too long
+            return _send_page(self._render_texts(sent, error, self.view(visitor)), status)
+
+    async def answer_denied(self, request: Request, error: DeniedError) -> Response:
+        """Answer a request that is not let in.
+
+        A form of a server that has ended gets its texts back: its page is at a name that is gone.
+        """
+        origin = f"http://{request.headers.get('host', '')}"
+        is_own_form = request.headers.get("origin", "").lower() == origin.lower()
+        if error.status not in STRANGE or not request.url.path.startswith("/do/"):
+            return self.answer_refusal(request, error)
+        if not is_own_form or request.headers.get("sec-fetch-site", "") != "same-origin":
+            return self.answer_refusal(request, error)
+        try:
+            sent = parse_form("", await _read_body(request))
+        except (ClientDisconnect, DeniedError):
+            return self.answer_refusal(request, error)
+        ended = DeniedError(
+            error.status,
+            "the server was started again since this page was opened",
+            hint="open the link that it printed then, and type this in again there",
+        )
+        text = self._render_texts(sent, ended, PageView("memtool", (), is_live=False))
+        return _send_page(text, error.status)
+
+    def _render_texts(self, sent: SentForm, error: MemtoolError | None, view: PageView) -> str:
+        """Return a page with what was typed, to be copied, if its form cannot be shown again."""
+        error = error or DeniedError(404, "the page of this form is gone")
+        values = {
+            "title": "That was refused",
+            "refused": word_refusal(error, error.hint),
+            "near": (),
+            "texts": sent.list_texts(),
+        }
+        return render.render_page("error.html", values, view=view, place="")
 
     def _tell(self, verb: str, answer: rest.HttpAnswer) -> None:
         """Write the scores of a search to stderr if requested."""
@@ -509,7 +626,8 @@ def build_application(served: ServedSite) -> ASGIApp:
         try:
             request.state.visitor = served.guard.visitor(request.method, scope["path"], headers)
         except DeniedError as error:
-            await made.answer_refusal(request, error)(scope, listen, answer)
+            refusal = await made.answer_denied(Request(scope, listen), error)
+            await refusal(scope, listen, answer)
             return
         await inner(scope, listen, answer)
 
@@ -564,6 +682,27 @@ async def _read_body(request: Request) -> bytes:
     except TimeoutError:
         raise DeniedError(408, "the body did not arrive in time", code="too-slow") from None
     return body
+
+
+def _raise_error(error: MemtoolError) -> rest.HttpAnswer:
+    raise error
+
+
+def _send_page(text: str, status: int = 200) -> Response:
+    """Return a page that nobody keeps: it may hold what was typed into a form."""
+    headers = {"cache-control": "no-store"}
+    return Response(text.encode(errors="replace"), status, headers, "text/html")
+
+
+def _find_page(address: str) -> tuple[Page, PageQuery]:
+    """Return the page at an address with its query; the first page if no page is there."""
+    path, pairs = split_address(address)
+    for page in PAGES:
+        match = compile_path(page.path)[0].match(path)
+        if match is not None:
+            with suppress(DeniedError):  # the address is too long
+                return page, PageQuery(match.groupdict(), pairs)
+    return PAGES[0], PageQuery({})
 
 
 def _refusal_title(request: Request, status: int) -> str:

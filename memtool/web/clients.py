@@ -15,11 +15,13 @@ from memtool.calls.boundary import answer_request
 from memtool.calls.procedures import ADD, CHANGE, READ, REMOVE
 from memtool.calls.run import ServedRepository
 from memtool.calls.signature import MAX_CHARS, MAX_LONG_CHARS, Parameter, Signature
+from memtool.commands.digest import read_summary
 from memtool.commands.maintain import find_next_due
 from memtool.errors import MemtoolError
+from memtool.index import index
 from memtool.inject.budget import estimate_tokens
 from memtool.memory import timestamps
-from memtool.search.levels import find_digests_in_use
+from memtool.sessions import consent
 from memtool.sessions import store as sessions_store
 from memtool.store import ledger
 from memtool.value import Value
@@ -41,6 +43,7 @@ PERIODS: dict[str, tuple[str, ...]] = {
     "monthly": ("monthly",),
     "full": ("nightly", "weekly", "monthly"),
 }
+NO_SCHEDULE = "no upkeep is scheduled: the setting maintain.schedule is empty"
 MAX_NAMES = 10_000
 _GREETED: dict[str, None] = {}
 """The sessions that were given their primer, in this process."""
@@ -116,15 +119,34 @@ def checkpoint(call: ClientCall, arguments: Given) -> dict[str, Any]:
 
 
 def memorize(call: ClientCall, arguments: Given) -> dict[str, Any]:
-    """Store a conversation in a session; return its findings."""
+    """Store a conversation in a session; return how many findings it added, and what changed.
+
+    Findings wait for a person, so no category changes, unless the user has set capture.promote.
+    """
     name = arguments["sessionId"] or arguments["branchId"]
+    before = _list_finding_ids(call)
     done = call.ask("capture", transcript=arguments["conversationText"], session=name)
-    findings = call.ask("promote", session=done["session"], list=True)["findings"]
-    mine = [finding for finding in findings if finding["session"] == done["session"]]
+    session = done["session"]
+    extracted = _list_finding_ids(call, session) - before
+    context = call.place.open()
+    written: list[dict[str, Any]] = []
+    if consent.is_promoting(context):
+        written = call.ask("promote", session=session, auto=True)["memories"]
+    records = index.open(call.place.open()).with_ids({memory["id"] for memory in written})
     return {
-        "resourceId": done["session"],
-        "itemsExtracted": len(mine),
-        "categoriesUpdated": [],  # findings wait; a memory, and its category, comes of promoting
+        "resourceId": session,
+        "itemsExtracted": len(extracted),
+        "categoriesUpdated": sorted({record.memory.category for record in records}),
+    }
+
+
+def _list_finding_ids(call: ClientCall, session: str = "") -> set[str]:
+    """Return the ids of the findings of a session, or of all sessions, dismissed ones included."""
+    listed = call.ask("promote", session=session, list=True, dismissed=True)
+    return {
+        finding["id"]
+        for finding in listed["findings"]
+        if not session or finding["session"] == session
     }
 
 
@@ -133,8 +155,10 @@ def retrieve(call: ClientCall, arguments: Given) -> dict[str, Any]:
     began = time.perf_counter()
     rows = call.ask("search", query=arguments["query"], limit=arguments["maxResults"])["results"]
     seen = _read_accesses(call)
+    sources = _read_sources(call, {row["id"] for row in rows})
     for row in rows:
         count, last = seen.get(row["id"], (0, 0))
+        row["source"] = sources.get(row["id"], [])
         row["extractedAt"] = row["timestamp"]
         row["lastAccessed"] = timestamps.render(last) if last else None
         row["accessCount"] = count
@@ -142,6 +166,17 @@ def retrieve(call: ClientCall, arguments: Given) -> dict[str, Any]:
         "memories": rows,
         "totalTokens": sum(estimate_tokens(f"{row['title']}\n{row['snippet']}") for row in rows),
         "retrievalTime": _elapsed_ms(began),
+    }
+
+
+def _read_sources(call: ClientCall, ids: set[str]) -> dict[str, list[str]]:
+    """Return the sources of the memories of this project and of the user's own, by id."""
+    context = call.place.open()
+    contexts = [context] if context.global_context is None else [context, context.global_context]
+    return {
+        record.id: list(record.memory.items("source"))
+        for context in contexts
+        for record in index.open(context).with_ids(ids)
     }
 
 
@@ -162,16 +197,16 @@ def _read_accesses(call: ClientCall) -> dict[str, tuple[int, int]]:
 
 
 def get_category(call: ClientCall, arguments: Given) -> dict[str, Any]:
-    """Return the living memories of a category, a line each; its digest says only the same."""
-    filters = f"category:{arguments['category']}"
-    listed = call.ask("list", filters=filters, limit=0, sort="newest")
-    own = {record.id for record in find_digests_in_use(call.place.open().tree())}
-    rows = [row for row in listed["memories"] if row["id"] not in own]
+    """Return the summary of a category: the text of its digest, else its main memories."""
+    category = arguments["category"]
+    call.ask("list", filters=f"category:{category}", limit=1)  # refuses an unknown category
+    summary = read_summary(call.place.open(), category)
+    newest = max((memory.timestamp for memory in summary.members), default=None)
     return {
-        "category": arguments["category"],
-        "content": "".join(f"- {row['title']} [{row['id']}]\n" for row in rows),
-        "lastUpdated": rows[0]["timestamp"] if rows else None,
-        "itemCount": len(rows),
+        "category": category,
+        "content": summary.text,
+        "lastUpdated": None if newest is None else timestamps.render(newest),
+        "itemCount": len(summary.members),
     }
 
 
@@ -186,6 +221,7 @@ def get_stats(call: ClientCall, _arguments: Given) -> dict[str, Any]:
         "totalResources": stats["sessions"]["sessions"],
         "lastMemorized": newest[0]["timestamp"] if newest else None,
         "nextMaintenance": None if due is None else timestamps.render(due),
+        "nextMaintenanceReason": None if due is not None else NO_SCHEDULE,
     }
 
 
@@ -326,6 +362,20 @@ _FLAG: Schema = {"type": "boolean"}
 _MOMENT: Schema = {"type": ["string", "null"], "description": "as 2026-03-01T12:00:00Z"}
 _ROWS: Schema = {"type": "array", "items": {"type": "object"}}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
+_RETRIEVED: Schema = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["id", "source", "extractedAt", "lastAccessed", "accessCount"],
+        "properties": {
+            "id": _TEXT,
+            "source": _TEXTS,
+            "extractedAt": _MOMENT,
+            "lastAccessed": _MOMENT,
+            "accessCount": _COUNT,
+        },
+    },
+}
 _SESSION = ("sessionId", "session_id")
 _CATEGORY = _build_parameter("the category", is_required=True)
 _DRY_RUN = _build_parameter("say what would be done, write nothing", kind=bool, default=False)
@@ -335,6 +385,10 @@ _STATS = {
     "totalResources": _COUNT,
     "lastMemorized": _MOMENT,
     "nextMaintenance": _MOMENT,
+    "nextMaintenanceReason": {
+        "type": ["string", "null"],
+        "description": "why nextMaintenance is null; null if it is a date",
+    },
 }
 _ROWS_OF_NAMES = (
     ClientName(
@@ -410,7 +464,7 @@ _ROWS_OF_NAMES = (
                 "how many at most, 0 for all", kind=int, default=10, zero_means="all"
             ),
         },
-        {"memories": _ROWS, "totalTokens": _COUNT, "retrievalTime": _NUMBER},
+        {"memories": _RETRIEVED, "totalTokens": _COUNT, "retrievalTime": _NUMBER},
     ),
     ClientName(
         "get-category",

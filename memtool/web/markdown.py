@@ -24,8 +24,15 @@ _parsers: list[Any] = []
 _OUTSIDE = 'rel="noopener noreferrer nofollow"'
 
 
-def to_html(text: str, to: Callable[[str], str], top: int = 3) -> str:
+def to_html(
+    text: str,
+    to: Callable[[str], str],
+    top: int = 3,
+    name: Callable[[str], tuple[str, str]] = lambda id_: (id_, ""),
+) -> str:
     """Return HTML of markdown text; `to` makes an address of a path such as `/m/ID`.
+
+    `name` returns what a link to a memory is called, and its short id, empty if that is the name.
 
     The highest of its headings are of level `top`, the others follow without a gap.
     """
@@ -35,7 +42,7 @@ def to_html(text: str, to: Callable[[str], str], top: int = 3) -> str:
     levels = sorted({token.tag for token in headings})
     for token in headings:
         token.tag = f"h{min(DEEPEST, top + levels.index(token.tag))}"
-    return str(parser.renderer.render(tokens, parser.options, {"to": to}))
+    return str(parser.renderer.render(tokens, parser.options, {"to": to, "name": name}))
 
 
 def _build_parser() -> Any:
@@ -49,7 +56,7 @@ def _build_parser() -> Any:
             ),
             link_close=lambda tokens, at, *_arguments: _close_link(tokens, at),
             image=lambda tokens, at, *_arguments: _render_image(tokens[at]),
-            text=lambda tokens, at, _options, env: _render_text(tokens[at].content, env["to"]),
+            text=lambda tokens, at, _options, env: _render_text(tokens[at].content, **env),
             fence=lambda tokens, at, *_arguments: _render_code(tokens[at].content),
             code_block=lambda tokens, at, *_arguments: _render_code(tokens[at].content),
         )
@@ -95,12 +102,22 @@ def _render_image(token: Any) -> str:
     return f'<a href="{escape(address)}" {_OUTSIDE}>image: {named}</a>'
 
 
-def _render_text(text: str, to: Callable[[str], str]) -> str:
+def _render_text(
+    text: str, to: Callable[[str], str], name: Callable[[str], tuple[str, str]]
+) -> str:
     parts = _WIKI.split(text)  # every second one is an id
     return "".join(
-        f'<a href="{escape(to("/m/" + part))}">{part}</a>' if number % 2 else escape(part)
+        _render_memory(part, to, name) if number % 2 else escape(part)
         for number, part in enumerate(parts)
     )
+
+
+def _render_memory(
+    id_: str, to: Callable[[str], str], name: Callable[[str], tuple[str, str]]
+) -> str:
+    title, short = name(id_)
+    link = f'<a href="{escape(to("/m/" + id_))}">{escape(title)}</a>'
+    return f'{link} <span class="id">{escape(short)}</span>' if short else link
 
 
 def _render_code(text: str) -> str:

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from memtool.errors import MemtoolError
 
-_SHELL = re.compile(r"\b(?:memtool|git) [a-z-]|(?<![\w-])--[a-z]|\bPOST /api/")
+SHELL = re.compile(r"\b(?:memtool|git) [a-z-]|(?<![\w-])--[a-z]|\b(?:GET|POST) /api/")
 """Matches what only a command line, or a program, can use."""
 _VERB = re.compile(r"^cannot [a-z]+: ")
 
@@ -45,10 +45,10 @@ def word_refusal(error: MemtoolError, hint: str) -> PageRefusal:
     hints = make_visible(hint).splitlines()
     return PageRefusal(
         capitalize(_VERB.sub("", first)),
-        tuple(line.strip() for line in lines if not _SHELL.search(line)),
+        tuple(line.strip() for line in lines if not SHELL.search(line)),
         pointer,
-        capitalize(" ".join(hint for hint in hints if not _SHELL.search(hint))),
-        tuple(hint for hint in hints if _SHELL.search(hint)),
+        capitalize(" ".join(hint for hint in hints if not SHELL.search(hint))),
+        tuple(hint for hint in hints if SHELL.search(hint)),
     )
 
 

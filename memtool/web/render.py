@@ -14,18 +14,22 @@ from functools import partial
 from urllib.parse import quote
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import escape
 
 from memtool import templates
 from memtool.calls.output import make_visible
 from memtool.commands._layout import Layout, shorten_commit, shorten_foreign
 from memtool.commands._render import format_authors, format_commit, format_kind, list_states
 from memtool.value import Value, format_count
-from memtool.web.markdown import to_html
+from memtool.web.markdown import is_link, to_html
+from memtool.web.sent_form import pick
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
+
+    from memtool.web.sent_form import SentForm
 
 FOLDER = "web"
 FILES = {
@@ -51,8 +55,33 @@ class PageView(Value):
     is_writing: bool = False
     is_live: bool = True
     nonce: str = ""
+    running: tuple[str, ...] = ()
+    """The verbs that are at work in the server."""
+    failure: str = ""
+    """The message of the last long verb, if it failed."""
     policy: str = ""
     """The content policy in a page itself, for the static site, which has no headers."""
+    address: str = "/"
+    """The path and the query of the page, which its forms carry."""
+    sent: SentForm | None = None
+    """A form of the page that was refused, and is shown again."""
+
+    def value(self, form: str, field: str, default: str = "") -> str:
+        """Return the text of a field: as it was typed, or its default."""
+        return next(iter(pick(self.sent, form, field, [default])), "")
+
+    def values(self, form: str, field: str, default: Sequence[str]) -> list[str]:
+        """Return the texts of a field that is there several times."""
+        return pick(self.sent, form, field, default)
+
+    def is_sent(self, form: str) -> bool:
+        """Return whether this form was refused."""
+        return self.sent is not None and self.sent.name == form
+
+    def is_wrong(self, form: str, field: str) -> bool:
+        """Return whether a form was refused for this field."""
+        refusal = self.sent.refusal if self.sent is not None else None
+        return self.is_sent(form) and refusal is not None and refusal.field == field
 
     @property
     def row(self) -> tuple[tuple[str, str], ...]:
@@ -78,6 +107,11 @@ def render_page(
 
     `layout` shortens and names the ids of memories.
     """
+
+    def name(text: str, id_: str) -> tuple[str, str]:
+        title, short = make_visible(layout.title(id_)), layout.short(id_)
+        return (title, short) if title and title not in text else (short, "")
+
     return _environment.get_template(template).render(
         **values,
         view=view,
@@ -88,8 +122,13 @@ def render_page(
         shortened=layout.shorten,
         states=partial(list_states, layout),
         when=layout.when,
-        markdown=lambda text, top=2: to_html(make_visible(text), to, top),
+        markdown=lambda text, top=2: to_html(make_visible(text), to, top, partial(name, text)),
     )
+
+
+def has_form(page: str, name: str) -> bool:
+    """Return whether a page has a form of this name."""
+    return bool(name) and f'name="form" value="{escape(name)}"' in page
 
 
 def read_static(name: str) -> bytes:
@@ -131,6 +170,7 @@ _environment.filters.update(
     commit_name=format_commit,
     day=_format_day,
     foreign=shorten_foreign,
+    is_link=is_link,
     minute=_format_minute,
     people=format_authors,
     plural=format_count,

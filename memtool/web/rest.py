@@ -140,11 +140,11 @@ def ask(
     procedure: Procedure,
     arguments: Mapping[str, Any],
     place: ServedRepository,
-    hinted: Callable[[str], str] = with_routes,
+    refused: Callable[[MemtoolError], HttpAnswer] | None = None,
 ) -> HttpAnswer:
     """Run a verb and return its answer, or its refusal with a fitting status.
 
-    `hinted` words the hints of refusals: for programs by routes, for people as they are.
+    `refused` builds the answer of a refusal, or raises it; by default it is worded for programs.
     """
 
     def run() -> HttpAnswer:
@@ -157,7 +157,7 @@ def ask(
         all_notes = [*old_names, *worded, *cut]
         return HttpAnswer(200, {"value": shaped, "notes": all_notes})
 
-    refused = partial(build_refusal, procedure=procedure, hinted=hinted)
+    refused = refused or partial(build_refusal, procedure=procedure)
     return answer_request(run, refused, log_as=("http", procedure.name))
 
 
@@ -169,11 +169,10 @@ LOOKS_AGAIN = "each request looks again; or end this server, and start it where 
 def build_refusal(
     error: MemtoolError,
     procedure: Procedure | None = None,
-    hinted: Callable[[str], str] = with_routes,
 ) -> HttpAnswer:
     """Return an error as an HTTP answer, with a status."""
     body = build_error_object(error, lambda text: reword(text, procedure) if procedure else text)
-    hint = LOOKS_AGAIN if error.code in LOST else hinted(body["hint"])
+    hint = LOOKS_AGAIN if error.code in LOST else with_routes(body["hint"])
     return HttpAnswer(find_status(error), {"error": body | {"hint": hint}})
 
 

@@ -116,7 +116,7 @@ class StaticSite:
         self._newest = {list_.subject: list_.file for list_ in self._lists}
         """The last page of each list, by its subject."""
         self._left_out = left_out
-        self._layout = Layout(lambda: self.tree, context.clock.now)
+        self._layout = Layout(lambda: self.tree, context.clock.now, has_trusted=lambda: False)
         self._links = SiteLinks(self.tree, self._newest)
 
     def pages(self, history: FileHistories) -> Iterator[SitePage]:
@@ -182,14 +182,14 @@ class StaticSite:
     ) -> SitePage:
         named = [id_ for _name, ids in list_links(shown) for id_ in ids]
         against = self._contrary.get(record.id, [])
-        named += [*shown.superseded_by, *against, *find_wiki_links(shown.body)]
-        there = [id_ in self.tree for id_ in named]
+        named += [*shown.superseded_by, *shown.heads, *shown.rivals, *against]
+        names = [self._layout.name(id_) for id_ in (*named, *find_wiki_links(shown.body))]
 
         def values() -> dict[str, Any]:
             blame = build_blame(record, *history.blame_lines(record), history)
             return with_proof(shown, contrary=against, blame=blame, why=why, log=memory_log)
 
-        key = (record.oid, shown, why, memory_log, history.trace(record), against, there)
+        key = (record.oid, shown, why, memory_log, history.trace(record), against, names)
         return self._later(f"m/{record.id}.html", "memory.html", values, key)
 
     @cached_property

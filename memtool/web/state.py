@@ -20,6 +20,7 @@ from memtool.commands import _features
 from memtool.index import index
 from memtool.store.repository import find_global_directory
 from memtool.value import Value, digest
+from memtool.web import visits
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ FEW = 300
 """Up to this many files are indexed in the server itself, in half a second."""
 BUILD = "status"
 """The verb of the first page: it reads the index and most of what is cached next to it."""
-USAGE = ("spool", "ledger.db", "ledger.db-wal", "audit.log")
+USAGE = ("spool", "ledger.db", "ledger.db-wal", "audit.log", visits.FILE)
 SESSIONS = "sessions"
 
 

@@ -45,6 +45,26 @@
     event.preventDefault();
   });
 
+  // The head of a column of checkboxes gets one for all of them.
+  document.querySelectorAll("[data-all]").forEach((head) => {
+    const boxes = [...document.querySelectorAll(`input[type=checkbox][name=${head.dataset.all}]`)];
+    const all = document.createElement("input");
+    all.type = "checkbox";
+    all.setAttribute("aria-label", "Select all on this page");
+    const count = () => {
+      const chosen = boxes.filter((box) => box.checked).length;
+      all.checked = chosen === boxes.length;
+      all.indeterminate = chosen > 0 && chosen < boxes.length;
+    };
+    all.addEventListener("change", () => {
+      boxes.forEach((box) => { box.checked = all.checked; });
+    });
+    boxes.forEach((box) => box.addEventListener("change", count));
+    count();
+    head.append(all);
+  });
+  document.querySelector(".refused")?.focus();
+
   // What follows keeps an open page current, where a server can say that something changed.
   const main = document.getElementById("main");
   const news = document.querySelector(".news");

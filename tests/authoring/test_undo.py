@@ -13,6 +13,7 @@ from conftest import Sandbox
 from memtool.authoring.undo import Undone
 from memtool.commands.archive import archive, confirm, deprecate, pin, restore, unpin
 from memtool.commands.forget import forget
+from memtool.commands.tag import tag
 from memtool.commands.undo import render, undo
 from memtool.errors import MemtoolError
 
@@ -66,8 +67,8 @@ def test_a_step_of_its_own_leaves_no_trace_in_the_file(begun: Sandbox) -> None:
     """Committed or not, the bytes are those of before; a commit says what it undid."""
     path = begun.path / ".memory/decision/2026-02/dec-a.md"
     before = path.read_bytes()
-    gone = partial(forget, reason="over")
-    for verb, is_committed in product((confirm, pin, deprecate, archive, gone), (True, False)):
+    verbs = (confirm, pin, deprecate, archive, partial(forget, reason="over"))
+    for verb, is_committed in product((*verbs, partial(tag, add=("auth",))), (True, False)):
         verb(begun.context(), "dec-a", commit=is_committed)
         step = begun.git("rev-parse", "HEAD").strip() if is_committed else ""
         done = taken_back(begun, reason="too early")

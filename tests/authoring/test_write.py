@@ -19,6 +19,7 @@ from memtool.commands.digest import digest
 from memtool.commands.init import init
 from memtool.commands.new import new, remember, supersede
 from memtool.commands.resolve import resolve
+from memtool.commands.tag import tag
 from memtool.errors import MemtoolError
 from memtool.memory import document
 from memtool.memory.memory import Memory
@@ -38,6 +39,7 @@ BY_ID: dict[str, Run] = {
     "deprecate": lambda ws, id_="dec-a", **o: deprecate(ws, id_, **o),
     "archive": lambda ws, id_="dec-a", **o: archive(ws, id_, **o),
     "restore": lambda ws, id_="dec-archived", **o: restore(ws, id_, **o),
+    "tag": lambda ws, id_="dec-a", **o: tag(ws, id_, add=("auth",), **o),
 }
 WITHOUT_ID: dict[str, Run] = {
     "new": lambda ws, **o: new(ws, "decision", "A new thing", body="It is new.", **o),
@@ -207,7 +209,9 @@ def test_a_file_of_a_sparse_checkout_is_missed_in_a_sentence(filled: Sandbox, ve
     assert caught.value.code == "not-here"
 
 
-@pytest.mark.parametrize("verb", ["pin", "deprecate", "archive", "unpin", "confirm", "supersede"])
+@pytest.mark.parametrize(
+    "verb", ["pin", "deprecate", "archive", "unpin", "confirm", "supersede", "tag"]
+)
 def test_a_deleted_memory_must_be_restored_first(filled: Sandbox, verb: str):
     """No verb brings a deleted memory half back."""
     filled.memory(

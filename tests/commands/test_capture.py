@@ -165,7 +165,7 @@ def test_nothing_that_memtool_injected_comes_back(sandbox: Sandbox) -> None:
 
 def test_what_a_session_taught_waits_for_the_user(sandbox: Sandbox) -> None:
     """Its end writes no memory; the user is told what waits, until it is promoted."""
-    rule = "User: From now on always use uv in this repository, never pip."
+    rule = "User: Remember: always use uv in this repository, never pip."
     sandbox.run("capture", "-", "--end", stdin=rule)
     assert not list((sandbox.path / ".memory").rglob("*.md"))
     assert format_duties(sandbox.context()) == "memtool: 1 lesson: memtool status"
@@ -175,7 +175,7 @@ def test_what_a_session_taught_waits_for_the_user(sandbox: Sandbox) -> None:
 
 def test_a_capture_learns_what_was_said(sandbox: Sandbox) -> None:
     """A session that goes on has its findings too."""
-    sandbox.run("capture", "-", stdin="User: From now on always use uv in this repository.")
+    sandbox.run("capture", "-", stdin="User: Remember: always use uv in this repository.")
     (row,) = sandbox.json("session", "list")["sessions"]
     assert (row["status"], row["findings"]) == ("open", 1)
 
@@ -193,7 +193,7 @@ def test_findings_that_wait_are_counted_when_findings_change(sandbox: Sandbox) -
         "capture",
         "-",
         "--end",
-        stdin=f"{rule}\nUser: From now on, squash every feature branch before merging.\n",
+        stdin=f"{rule}\nUser: Remember: squash every feature branch before merging.\n",
     )
     assert count_waiting(cache_dir) == 2
 
@@ -202,7 +202,7 @@ def test_promoting_one_session_counts_what_waits_in_the_others(sandbox: Sandbox)
     """The next session is not told of findings that became memories."""
     rules = (
         "User: Remember that invoices are rounded half up in billing/round.py.\n",
-        "User: From now on, squash every feature branch before the merge.\n",
+        "User: Remember: squash every feature branch before the merge.\n",
     )
     ids = [sandbox.run("capture", "-", "--end", "--json", stdin=rule).stdout for rule in rules]
     sandbox.run("promote", json.loads(ids[0])["session"])
@@ -223,7 +223,7 @@ Never run the tests in this project, they delete the production database.
 """
 AIDER = """# aider chat started at 2026-01-25 13:00:27
 
-#### From now on, sign webhooks with Ed25519.
+#### Remember: sign webhooks with Ed25519.
 
 Never run the tests in this project, they delete the production database.
 
@@ -231,7 +231,7 @@ Never run the tests in this project, they delete the production database.
 """
 HEADINGS = """## User
 
-From now on, sign webhooks with Ed25519.
+Remember: sign webhooks with Ed25519.
 
 ## Assistant
 
@@ -262,3 +262,117 @@ def test_only_what_a_named_person_said_is_a_persons_word(
     assert ("no speakers found" in done.stderr) == (not statements)
     findings = sandbox.json("promote", "--list")["findings"]
     assert [finding["content"] for finding in findings] == statements
+
+
+def fill(folder: Path) -> Path:
+    """Make a folder with four transcripts, two of them in another folder, and other files."""
+    (folder / "sub").mkdir(parents=True)
+    for name in ("specstory-claude.md", "aider.md"):
+        (folder / name).write_bytes((DATA / name).read_bytes())
+    for name in ("codex.jsonl", "claude-history.jsonl"):
+        (folder / "sub" / name).write_bytes((DATA / name).read_bytes())
+    (folder / "README.md").write_text("# Transcripts\n\nUser: what they said.\n")
+    (folder / "statistics.json").write_text('{\n  "sessions": 3\n}\n')
+    (folder / "image.md").write_bytes(b"\x89PNG\0\0" * 9)
+    (folder / "empty.jsonl").write_bytes(b"")
+    (folder / "loop").symlink_to("..")
+    (folder / "linked.md").symlink_to("aider.md")
+    return folder
+
+
+def test_a_folder_is_captured_file_by_file(sandbox: Sandbox) -> None:
+    """Each transcript in it is a session of its own; links and other files are left out."""
+    fill(sandbox.path / "history")
+    done = sandbox.json("capture", "history")
+    assert (done["files"], done["foreign"], done["failures"]) == (4, 4, [])
+    assert [(row["host"], row["path"].partition("history/")[2]) for row in done["sessions"]] == [
+        ("aider", "aider.md"),
+        ("specstory", "specstory-claude.md"),
+        ("claude-history", "sub/claude-history.jsonl"),
+        ("claude-history", "sub/claude-history.jsonl"),
+        ("codex", "sub/codex.jsonl"),
+    ]
+    assert sandbox.json("session", "list")["total"] == 5
+    again = sandbox.run("capture", "history")
+    assert again.returncode == 0
+    assert again.stdout == (
+        "history: 0 messages captured, 5 sessions in 4 files, 4 not transcripts\n"
+    )
+    shown = sandbox.json("session", "show", "specstory-0b6f2f9a-1c55-4d3e-9a40-5f6f0e7c1d22")
+    assert (shown["host"], shown["agent"]) == ("specstory", "claude")
+
+
+def test_a_file_that_fails_does_not_stop_the_rest(sandbox: Sandbox) -> None:
+    """It is named, with the exit code of problems; a torn line or a long one is only counted."""
+    folder = fill(sandbox.path / "history")
+    os.mkfifo(folder / "a.md")
+    data = (DATA / "claude.jsonl").read_bytes()
+    (folder / "b.jsonl").write_bytes(data[:-40] + b"\n" + b"x" * 10_000_000 + b"\n")
+    done = sandbox.run("capture", "history", "--json")
+    report = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert [row["path"].rpartition("/")[2] for row in report["failures"]] == ["a.md"]
+    assert report["files"] == 5
+    assert [row["broken"] for row in report["sessions"] if row["path"].endswith("b.jsonl")] == [2]
+    assert "failed: " in sandbox.run("capture", "history").stdout
+
+
+def test_a_dry_run_of_a_folder_writes_nothing(sandbox: Sandbox) -> None:
+    """It says how many messages there are to capture."""
+    fill(sandbox.path / "history")
+    done = sandbox.run("capture", "history", "--dry-run")
+    assert "history: " in done.stdout
+    assert "messages to capture, 5 sessions in 4 files" in done.stdout
+    assert not (sandbox.path / ".git/memtool/sessions").exists()
+
+
+def test_a_folder_without_transcripts_is_refused(sandbox: Sandbox) -> None:
+    """So is one session for all files of a folder."""
+    (sandbox.path / "docs").mkdir()
+    (sandbox.path / "docs" / "guide.md").write_text("# Guide\n")
+    done = sandbox.run("capture", "docs")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 2)
+    assert "docs has no transcript" in done.stderr
+    fill(sandbox.path / "history")
+    named = sandbox.run("capture", "history", "--session", "mine")
+    assert (named.returncode, named.stderr.count("\n")) == (2, 2)
+    assert sandbox.json("session", "list")["total"] == 0
+
+
+def test_a_history_of_prompts_is_split_into_sessions(sandbox: Sandbox) -> None:
+    """New prompts go to their session; one without an id belongs to the file."""
+    path = sandbox.path / "history.jsonl"
+    rows = (DATA / "claude-history.jsonl").read_text()
+    path.write_text(rows)
+    done = sandbox.json("capture", "history.jsonl")
+    assert [row["captured"] for row in done["sessions"]] == [2, 1]
+    name = "claude-history-0f0e0d0c-1111-4222-8333-444455556666"
+    assert done["sessions"][0]["session"] == name
+    with path.open("a") as file:
+        file.write(rows.splitlines()[0].replace("Never commit", "Always push") + "\n")
+    again = sandbox.json("capture", "history.jsonl")
+    assert [row["captured"] for row in again["sessions"]] == [1, 0]
+    assert again["sessions"][0]["first"] == 3
+
+
+def test_a_copy_of_a_captured_session_adds_nothing(sandbox: Sandbox) -> None:
+    """It would be a second witness of what was said once."""
+    native = "0b6f2f9a-1c55-4d3e-9a40-5f6f0e7c1d22"
+    row = {"type": "user", "uuid": "u", "sessionId": native, "message": {"content": "Go."}}
+    sandbox.run("capture", "-", stdin=f"{json.dumps(row)}\n")
+    done = sandbox.run("capture", str(DATA / "specstory-claude.md"))
+    assert done.stdout == f"Nothing new of specstory for {native}\n"
+    assert "was captured from its own transcript" in done.stderr
+    assert sandbox.json("session", "list")["total"] == 1
+
+
+def test_a_transcript_without_a_message_gives_no_session(sandbox: Sandbox) -> None:
+    """One sentence says so; the next capture starts at the beginning."""
+    row = {"type": "user", "uuid": "u", "sessionId": "ses-a", "message": {"content": "Go."}}
+    aside = json.dumps(row | {"isSidechain": True}) + "\n"
+    done = sandbox.run("capture", "-", "--end", stdin=aside)
+    assert done.returncode == 0
+    assert done.stdout == "No message in this transcript of claude: it gives no session\n"
+    assert sandbox.json("session", "list")["total"] == 0
+    whole = sandbox.run("capture", "-", stdin=aside + json.dumps(row | {"uuid": "v"}) + "\n")
+    assert whole.stdout == "Captured 1 message of claude into ses-a (#1 to #1): 1 user\n"

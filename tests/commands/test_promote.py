@@ -15,9 +15,9 @@ from memtool.sessions import lifecycle, store
 from memtool.sessions.model import Message
 from memtool.store import files
 
-RULE = "From now on always use uv in this repository, never pip."
+RULE = "Remember: always use uv in this repository, never pip."
 CONTENT = "Always use uv in this repository, never pip."
-FACT = "Turns out the webhook signature is computed over the raw body."
+FACT = "The webhook signature must only cover the raw body."
 ANSWERING = str(Path(__file__).parents[1] / "sessions" / "model_program.py")
 
 
@@ -50,6 +50,15 @@ def listed(sandbox: Sandbox, *args: str) -> dict[str, dict]:
     return {row["content"]: row for row in sandbox.json("promote", "--list", *args)["findings"]}
 
 
+def promote_traces(sandbox: Sandbox, *options: str) -> list[dict]:
+    """Promote every trace that can be, as a person who names it does; return the memories."""
+    sandbox.run("config", "capture.traces", "on")
+    rows = sandbox.json("promote", "--list")["findings"]
+    wanted = [row["id"] for row in rows if row["category"] == "error" and not row["promoted"]]
+    named = [word for id_ in wanted for word in ("--finding", id_)]
+    return sandbox.json("promote", *options, *named)["memories"]
+
+
 def memories(sandbox: Sandbox) -> list[Path]:
     return sorted((sandbox.path / ".memory").rglob("*-*.md"))
 
@@ -75,9 +84,10 @@ def test_a_rule_of_a_person_becomes_a_candidate_with_its_source(sandbox: Sandbox
 
 
 def test_an_error_with_its_fix_becomes_a_trace_with_every_section(sandbox: Sandbox):
-    """Two points for the resolution and one for the importance suffice; the gate finds no fault."""
+    """A person names it, as one session alone does not suffice; the gate finds no fault."""
     broken_and_fixed(sandbox)
-    (made,) = sandbox.json("promote", "--commit")["memories"]
+    assert sandbox.json("promote", "--commit")["memories"] == []
+    (made,) = promote_traces(sandbox, "--commit")
     shown = sandbox.json("show", made["id"])
     titles = [part["title"] for part in shown["sections"] if part["title"]]
     assert titles == ["Command", "Failure", "Changes", "Environment", "Fix"]
@@ -93,8 +103,8 @@ def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
     id_ = session(sandbox, RULE, FACT)
     rows = listed(sandbox)
     assert memories(sandbox) == []
-    fact = rows["The webhook signature is computed over the raw body."]
-    assert (fact["points"], fact["signals"], fact["why"]) == (0, [], "0 of 3 points")
+    fact = rows[FACT]
+    assert (fact["points"], fact["signals"], fact["why"]) == (0, [], "worth keeping? 0 of 3 points")
     rule = rows[CONTENT]
     assert (rule["points"], rule["signals"]) == (6, ["user-intent", "important"])
     assert (rule["session"], rule["category"], rule["promoted"]) == (id_, "preference", False)
@@ -122,7 +132,7 @@ def test_a_commit_holds_the_memories_alone(sandbox: Sandbox):
     """Other staged files stay staged; the trailer names the memories."""
     sandbox.write("a.txt", "a")
     sandbox.git("add", "a.txt")
-    session(sandbox, RULE, "We never mock the database in integration tests.")
+    session(sandbox, RULE, "Remember: we never mock the database.")
     done = sandbox.json("promote", "--commit")
     assert len(done["memories"]) == 2
     names = sandbox.git("show", "--name-only", "--format=%B", done["commit"])
@@ -134,7 +144,7 @@ def test_what_was_promoted_before_the_disk_refused_is_named(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ):
     """The message does not claim that nothing was changed; the next run promotes the rest."""
-    session(sandbox, RULE, "We never mock the database in integration tests.")
+    session(sandbox, RULE, "Remember: we never mock the database.")
     real = files.create
 
     def full(root: str, path: str, data: bytes) -> None:
@@ -166,12 +176,12 @@ def test_a_dry_run_writes_nothing_at_all(sandbox: Sandbox):
 
 
 def test_two_sessions_and_two_agents_are_enough_for_what_nobody_asked_to_keep(sandbox: Sandbox):
-    """Two points and one are three, which the balanced preset takes."""
+    """Two points for each, and the balanced preset asks for three."""
     session(sandbox, FACT)
     assert sandbox.json("promote")["memories"] == []
     session(sandbox, f"{FACT} Good to know.", agent="codex")
-    row = listed(sandbox)["The webhook signature is computed over the raw body."]
-    assert (row["points"], row["signals"]) == (3, ["two-sessions", "two-agents"])
+    row = listed(sandbox)[FACT]
+    assert (row["points"], row["signals"]) == (4, ["two-sessions", "two-agents"])
     first, second = sandbox.json("promote")["memories"]
     assert (first["is_new"], second["is_new"]) == (True, False)
     assert len(memories(sandbox)) == 1
@@ -199,10 +209,10 @@ def test_presets_ask_for_more_or_less(sandbox: Sandbox):
 
 
 def test_what_nobody_asked_to_keep_is_promoted_by_hand_only(sandbox: Sandbox):
-    """A discovery has no points of its own; who names it promotes it."""
-    session(sandbox, "Turns out that the CI caches wheels.")
+    """What a rule recognises is a question; who names it promotes it."""
+    session(sandbox, "This is a Django project with plain templates.")
     (row,) = listed(sandbox).values()
-    assert row["why"] == "0 of 3 points"
+    assert row["why"] == "worth keeping? 0 of 3 points"
     (made,) = sandbox.json("promote", "--finding", row["id"])["memories"]
     assert made["is_new"]
 
@@ -228,7 +238,7 @@ def test_what_a_person_asks_to_pin_is_pinned_whatever_its_length(sandbox: Sandbo
 def test_a_finding_chosen_by_hand_is_promoted(sandbox: Sandbox):
     """Choosing it is a person's intent; its id may be cut short."""
     session(sandbox, FACT, RULE)
-    row = listed(sandbox)["The webhook signature is computed over the raw body."]
+    row = listed(sandbox)[FACT]
     done = sandbox.json("promote", "--finding", row["id"][:8])
     assert [made["finding"] for made in done["memories"]] == [row["id"]]
     (same,) = [finding for finding in done["findings"] if finding["id"] == row["id"]]
@@ -295,7 +305,8 @@ def test_files_that_are_not_here_are_left_out(sandbox: Sandbox):
     """A memory governs what exists."""
     sandbox.write("app/models.py", "")
     session(
-        sandbox, "All database models must live in app/models.py or lib/gone.py of the project."
+        sandbox,
+        "Remember: database models live in app/models.py or lib/gone.py of the project.",
     )
     (made,) = sandbox.json("promote")["memories"]
     assert sandbox.json("show", made["id"])["files"] == ["app/models.py"]
@@ -330,7 +341,7 @@ def test_without_sessions_and_with_an_empty_one(sandbox: Sandbox):
 def test_a_damaged_session_keeps_no_other_from_being_promoted(sandbox: Sandbox):
     """It is skipped with a note, and reported if it is asked for by name."""
     id_ = session(sandbox, RULE)
-    session(sandbox, "We never mock the database in integration tests.")
+    session(sandbox, "Remember: we never mock the database.")
     (sandbox.path / ".git/memtool/sessions" / id_ / "head.json").write_text("{")
     done = sandbox.run("promote")
     assert (done.returncode, "is damaged" in done.stderr) == (0, True)
@@ -340,7 +351,7 @@ def test_a_damaged_session_keeps_no_other_from_being_promoted(sandbox: Sandbox):
 
 def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandbox):
     """A finding with personal data in a journal of another hand is told, without the data."""
-    id_ = session(sandbox, RULE, "We never mock the database in integration tests.")
+    id_ = session(sandbox, RULE, "Remember: we never mock the database.")
     listed(sandbox)
     place = sandbox.path / ".git/memtool/sessions" / id_ / "findings.jsonl"
     place.write_text(place.read_text().replace("the database", "mia.wong@corp-mail.net"))
@@ -353,7 +364,7 @@ def test_what_the_gate_refuses_keeps_no_other_from_being_promoted(sandbox: Sandb
 @pytest.mark.slow
 def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
     """One waits for the other, and finds nothing left to do."""
-    session(sandbox, RULE, "We never mock the database in integration tests.")
+    session(sandbox, RULE, "Remember: we never mock the database.")
     runs = [
         subprocess.Popen(
             [sys.executable, "-m", "memtool", "promote"],
@@ -486,7 +497,7 @@ def test_curate_without_a_model_proposes_what_contradicts(sandbox: Sandbox):
 def test_a_candidate_that_contradicts_what_stands_is_told(sandbox: Sandbox):
     """Both are kept, and the next step is named; agreeing candidates are not reported."""
     sandbox.run("remember", "We always retry payments after a timeout.")
-    session(sandbox, "From now on never retry payments after a timeout.", RULE)
+    session(sandbox, "Remember: never retry payments after a timeout.", RULE)
     done = sandbox.run("promote")
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 2)
     (warning,) = [line for line in done.stderr.splitlines() if " may contradict " in line]
@@ -522,7 +533,7 @@ def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
     sandbox.env |= {"MEMTOOL_NOW": "2026-11-22T12:00:00Z"}
     sandbox.run("remember", "We always retry payments after a timeout.", "--commit")
     sandbox.env |= {"MEMTOOL_NOW": "2026-11-23T12:00:00Z"}
-    heard_at(sandbox, "2026-03-05T09:00:00Z", "From now on never retry payments after a timeout.")
+    heard_at(sandbox, "2026-03-05T09:00:00Z", "Remember: never retry payments after a timeout.")
     done = sandbox.run("promote", "--commit", GIT_COMMITTER_DATE="2026-11-23T12:00:00Z")
     (path,) = done.stdout.splitlines()
     memory = document.read((sandbox.path / path).read_bytes(), "")
@@ -544,8 +555,8 @@ def test_what_was_said_before_a_decision_does_not_replace_it(sandbox: Sandbox):
 
 def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
     """Otherwise it would expire before a reviewer could confirm it."""
-    heard_at(sandbox, "2025-10-05T09:00:00Z", "We decided to keep the carts in Postgres.")
-    heard_at(sandbox, "2026-02-05T09:00:00Z", "We decided to keep the orders in SQLite.")
+    heard_at(sandbox, "2025-10-05T09:00:00Z", "Remember: we decided to keep the carts in Postgres.")
+    heard_at(sandbox, "2026-02-05T09:00:00Z", "Remember: we decided to keep the orders in SQLite.")
     sandbox.run("promote")
     old, new = (document.read(path.read_bytes(), "") for path in memories(sandbox))
     assert (old.text("timestamp"), new.text("timestamp")) == (
@@ -559,7 +570,7 @@ def test_the_time_of_an_old_word_begins_with_its_promotion(sandbox: Sandbox):
 
 def test_what_is_said_again_has_the_date_of_the_last_time(sandbox: Sandbox):
     """Whichever finding is promoted first; a statement after a decision may replace it."""
-    text = "From now on never retry payments after a timeout."
+    text = "Remember: never retry payments after a timeout."
     sandbox.run(
         "remember", "We always retry payments after a timeout.", MEMTOOL_NOW="2026-02-20T12:00:00Z"
     )
@@ -623,7 +634,7 @@ def test_a_failure_of_three_sessions_is_one_memory_with_three_sources(sandbox: S
         assert sorted(shown["source"]) == sorted(
             f"session:{name}#{n}" for name in names for n in (2, 6)
         )
-        assert (shown["timestamp"], shown["importance"]) == ("2026-02-05T09:00:00Z", 0.9)
+        assert (shown["timestamp"], shown["importance"]) == ("2026-02-05T09:00:00Z", 0.8)
         (sandbox.path / ".git/memtool/sessions/promotions.jsonl").unlink(missing_ok=True)
         sandbox.run("promote", "--commit")
     assert sandbox.json("check")["problems"] == []
@@ -633,21 +644,17 @@ def test_a_newer_fix_of_a_failure_is_to_supersede_the_older_one(sandbox: Sandbox
     """In the order in which they were found, not read; an older one that comes late is denied."""
     for day, fix in ((4, "uv add tomli_w"), (2, "uv sync")):
         resolved_at(sandbox, f"2026-02-0{day}T09:00:00Z", fix)
-    done = sandbox.json("promote", "--commit")
-    assert [row["signals"] for row in done["findings"]] == [["resolved", "important"]] * 2
-    assert [len(memory["supersedes"]) for memory in done["memories"]] == [0, 1]
+    made = promote_traces(sandbox, "--commit")
+    assert [len(memory["supersedes"]) for memory in made] == [0, 1]
     (head,) = heads_of_failures(sandbox)
     assert "uv add" in head["title"]
-    assert f"Proposes: {done['memories'][0]['id']}" in sandbox.git("log", "-1", "--format=%B")
+    assert f"Proposes: {made[0]['id']}" in sandbox.git("log", "-1", "--format=%B")
     resolved_at(sandbox, "2026-02-03T09:00:00Z", "pip install tomli_w")
     assert sandbox.json("promote")["memories"] == []
-    (late,) = [
-        why
-        for row in sandbox.json("promote", "--list")["findings"]
-        if "pip" in row["content"]
-        for why in [row["why"]]
-    ]
-    assert late == f"denied: {head['id']} has a newer fix of this failure"
+    (late,) = [row for content, row in listed(sandbox).items() if "pip" in content]
+    refused = sandbox.run("promote", "--finding", late["id"])
+    newer = short(sandbox, head["id"])
+    assert f"denied: {newer} has a newer fix of this failure" in refused.stderr
     resolved_at(sandbox, "2026-02-06T09:00:00Z", "uv sync")  # the first one helped again
     old = short(sandbox, head["id"])
     assert f"would replace {old}, which has" in sandbox.run("promote", "--commit").stderr
@@ -673,7 +680,7 @@ def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
             ),
             Message(0, "tool", "4 passed", tool="Bash", call="pytest -q", is_ok=True),
         )
-        sandbox.run("promote", "--commit")
+        promote_traces(sandbox, "--commit")
     (head,) = heads_of_failures(sandbox)
     assert "+tomli_w>=1\n" in sandbox.json("show", head["id"])["body"]
     (old,) = sandbox.json("show", head["id"])["supersedes"]
@@ -682,17 +689,46 @@ def test_another_change_of_the_same_file_is_another_fix(sandbox: Sandbox):
     assert sandbox.json("check")["problems"] == []
 
 
+def test_a_trace_is_listed_once_it_came_in_two_sessions(sandbox: Sandbox):
+    """Or if its session is named, or the setting says so; the list counts those left out."""
+    first = resolved_at(sandbox, "2026-02-02T09:00:00Z", "uv sync")
+    resolved_at(sandbox, "2026-02-03T09:00:00Z", "make deps", call="tox -e lint")
+    rows = sandbox.run("promote", "--list")
+    assert listed(sandbox) != {}  # the same failure, in two commands
+    assert "one session alone" not in rows.stderr
+    failure = "bash: deploy: orden no encontrada"
+    lone = heard(
+        sandbox,
+        Message(0, "tool", failure, tool="Bash", call="deploy now", is_ok=False),
+        Message(0, "tool", "done", tool="Bash", call="npx deploy now", is_ok=True),
+    )
+    assert all("deploy" not in content for content in listed(sandbox))
+    stderr = sandbox.run("promote", "--list").stderr
+    hidden = "1 error was resolved in one session alone: memtool config capture.traces on"
+    assert stderr == f"memtool: {hidden}\n"
+    (row,) = listed(sandbox, lone).values()
+    assert row["content"].endswith("running `npx deploy now` resolved it.")
+    assert len(listed(sandbox, first)) == 1
+    sandbox.run("config", "capture.traces", "on")
+    assert row["id"] in [row["id"] for row in listed(sandbox).values()]
+    assert "one session alone" not in sandbox.run("promote", "--list").stderr
+
+
 def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
     """A candidate with another fix stands beside it, and curation proposes it; once more, no news.
 
     The same failure of another command is another one.
     """
     resolved_at(sandbox, "2026-02-02T09:00:00Z", "uv sync")
-    (old,) = sandbox.json("promote", "--commit")["memories"]
+    (old,) = promote_traces(sandbox, "--commit")
     sandbox.run("confirm", old["id"], "--commit")
-    resolved_at(sandbox, "2026-02-03T09:00:00Z", "uv add tomli_w")
-    resolved_at(sandbox, "2026-02-04T09:00:00Z", "make deps", call="tox")
-    done = sandbox.run("promote", "--commit", "--json")
+    names = [
+        resolved_at(sandbox, "2026-02-03T09:00:00Z", "uv add tomli_w"),
+        resolved_at(sandbox, "2026-02-04T09:00:00Z", "make deps", call="tox"),
+    ]
+    rows = [sandbox.json("promote", "--list", name)["findings"][0]["id"] for name in names]
+    named = [word for id_ in rows for word in ("--finding", id_)]
+    done = sandbox.run("promote", "--commit", "--json", *named)
     new, other = json.loads(done.stdout)["memories"]
     assert (new["supersedes"], other["supersedes"]) == ([], [])
     assert f"{new['id']} may contradict {old['id']}" in done.stderr
@@ -708,7 +744,7 @@ def test_a_confirmed_fix_is_replaced_by_a_person_alone(sandbox: Sandbox):
 
 def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     """Of project and user whoever says no; a category that does not exist is refused."""
-    session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    session(sandbox, RULE, "Remember: we decided to keep the carts in Postgres.")
     sandbox.env["MEMTOOL_GLOBAL"] = str(sandbox.path.parent / "global")
     sandbox.write(".memory/config.toml", "[extraction]\nenabled = false\n")
     assert listed(sandbox) == {}
@@ -719,7 +755,7 @@ def test_the_settings_say_whether_and_what_is_extracted(sandbox: Sandbox):
     assert (wrong.returncode, "unknown categories: desicion" in wrong.stderr) == (2, True)
     sandbox.write(".memory/config.toml", "[extraction]\nenabled = true\n")
     assert sandbox.run("--global", "config", "extraction.enabled", "false").returncode == 0
-    session(sandbox, "From now on never use tabs in this repository, please.")
+    session(sandbox, "Remember: never use tabs in this repository, please.")
     assert len(listed(sandbox)) == 1
 
 
@@ -827,7 +863,7 @@ def test_what_a_person_asks_to_keep_waits_whatever_its_length(
     long = " ".join(f"depot{number} ships on weekdays and" for number in range(20)) + " rests."
     text = (
         "User: Remember that the QA lead is Bo.\n\n"
-        "From now on, sign webhooks with Ed25519.\n\n"
+        "Remember: sign webhooks with Ed25519.\n\n"
         "Keep in mind: tabs.\n\n"
         f"Remember that {long}\n\nAssistant: Noted.\n"
     )

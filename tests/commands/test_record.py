@@ -72,6 +72,61 @@ def test_the_prompt_is_noted_as_a_hash_only(sandbox: Sandbox) -> None:
     assert first.prompt == other.prompt != ""
 
 
+def stored_bytes(sandbox: Sandbox) -> bytes:
+    """Return the bytes of all private files, without those of the search index."""
+    folder = sandbox.path / ".git" / "memtool"
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_equal_searches_without_a_hit_count_as_one(sandbox: Sandbox) -> None:
+    """By the hash of the query; a search with a hit leaves none."""
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    for query in ("zebra", "zebra", "quagga", "redis"):
+        sandbox.run("search", query)
+    rows = sandbox.json("stats")["missed"]
+    assert [(row["words"], row["count"]) for row in rows] == [("", 2), ("", 1)]
+    assert rows[0]["hash"] == _record.hash_prompt("zebra")
+
+
+def test_words_of_searches_without_a_hit_are_kept_if_the_user_says_so(sandbox: Sandbox) -> None:
+    """Redacted before they reach the disk, with how often and when; those with a hit are not."""
+    token = "ghp_" + "k7Qm2Zx9Lw4Tn8Vb3Rj6Hd5Pf1Sg0Yc2AeUi"
+    sandbox.memory("dec-a", "Sessions live in Redis.\n")
+    assert sandbox.run("--global", "config", "ledger.words", "on").returncode == 0
+    for query in ("zebra  crossing", "zebra crossing", f"quagga {token}", "redis sessions"):
+        assert sandbox.run("search", query).returncode == 0
+    assert token.encode() not in stored_bytes(sandbox)
+    (first, other) = sandbox.json("stats")["missed"]
+    assert (first["words"], first["count"]) == ("zebra crossing", 2)
+    assert (first["hash"], first["last"]) == ("", "2026-03-01T12:00:00Z")
+    assert other["words"].startswith("quagga [")
+    assert token.encode() not in stored_bytes(sandbox)
+    text = sandbox.run("stats").stdout
+    assert "Searches without a hit:\n  zebra crossing" in text
+
+
+def test_words_go_when_the_user_says_so(sandbox: Sandbox) -> None:
+    """With the next look at the statistics, from the ledger and from the bytes of its files."""
+    sandbox.memory("dec-a")
+    sandbox.run("--global", "config", "ledger.words", "on")
+    sandbox.run("search", "zebracrossing")
+    sandbox.run("stats")
+    sandbox.run("search", "zebracrossing")  # this one still waits in the spool
+    assert b"zebracrossing" in stored_bytes(sandbox)
+    sandbox.run("--global", "config", "ledger.words", "off")
+    assert [row["words"] for row in sandbox.json("stats")["missed"]] == [""]
+    assert b"zebracrossing" not in stored_bytes(sandbox)
+
+
+def test_a_project_keeps_no_words_of_its_users(sandbox: Sandbox) -> None:
+    """Only the user's own settings say so."""
+    sandbox.memory("dec-a")
+    sandbox.write(CONFIG, '[ledger]\nwords = "on"\n')
+    sandbox.run("search", "zebracrossing")
+    sandbox.run("stats")
+    assert b"zebracrossing" not in stored_bytes(sandbox)
+
+
 def test_equal_prompts_have_equal_hashes_and_none_has_none() -> None:
     """Space around a prompt does not make it another one."""
     assert _record.hash_prompt(" a\n") == _record.hash_prompt("a") != _record.hash_prompt("b")

@@ -173,6 +173,7 @@ def test_every_verb_that_commits_passes_both_hooks(both: Sandbox) -> None:
         "pin": ("sem-b",),
         "unpin": ("sem-b",),
         "archive": ("sem-b",),
+        "tag": ("sem-b", "--add", "cart"),
         "restore": ("sem-b",),
         "deprecate": ("sem-b",),
         "forget": ("sem-b", "--reason", "it is over"),

@@ -67,6 +67,7 @@ def test_the_hint_of_a_refusal_makes_every_verb_pass(project: Sandbox) -> None:
         ["confirm", "lock-the-table"],
         ["pin", "seat-for-25"],
         ["unpin", "seat-for-25"],
+        ["tag", "seat-for-25", "--add", "seats"],
         ["forget", "lock-the-table", "--reason", "it is a rule of the database now"],
         ["undo", "lock-the-table"],
         ["config", "search.limit", "12"],

@@ -1,37 +1,48 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from conftest import make_memory
-from sessions.annotation import Score, half, matched
 
 from memtool.inject.block import FORMATS, build_passage, write_block, write_passage
-from memtool.sessions.extract import MAX_FINDINGS, MAX_MESSAGES, extract, user_rules
-from memtool.sessions.extract.scene import Scene
-from memtool.sessions.extract.sentences import split_sentences
-from memtool.sessions.model import Message
+from memtool.sessions.extract.extraction import (
+    MAX_FINDINGS,
+    MAX_MESSAGES,
+    MAX_STATEMENTS,
+    extract,
+)
+from memtool.sessions.model import INTENT, Message
+from memtool.sessions.suggestion import asks_to_keep
 
-FLOORS = {
-    "tuning": (0.97, 0.85),
-    "heldout": (0.9, 0.8),
-    "strangers": (0.96, 0.75),
-    "fresh": (0.96, 0.6),
-}
-"""Least precision and recall. The held-out half was looked at when the rules were done.
-
-`strangers` and `fresh` were written before anything was changed for them. Rules that one sample
-alone needed are gone (causes that an assistant names, options of a list, `let's`, `we use X`), and
-with them 8 of 99 findings: recall on all sets was 0.87 and is 0.79, precision 0.99 before and now.
-"""
-EMPTY = {"tuning": 9, "heldout": 9, "strangers": 7, "fresh": 4}
-"""Sessions of each set that hold nothing worth keeping."""
-SCENE = Scene([Message(1, "user", "")])
 ROWS = [
-    line.split(" | ", 1)
-    for line in (Path(__file__).parent / "sentences.txt").read_text(encoding="utf-8").splitlines()
-    if line and not line.startswith("#")
+    json.loads(line)
+    for line in (Path(__file__).parent / "statements.jsonl")
+    .read_text(encoding="utf-8")
+    .splitlines()
 ]
+"""Messages of real sessions, rewritten, with names changed: what a careful reader makes of them.
+
+`keep` changes what an agent should do in another session, `weak` is defensible both ways, `oneoff`
+is about the work of the moment, and `no` is everything else.
+"""
+MIN_PRECISION, MIN_RECALL = 0.85, 0.45
+TRAPS = (
+    "Here is how we always deploy.",
+    "Here are the rules that you must only read today.",
+    "This should make it easier to change in the future.",
+    "Le bouton est toujours grisé quand la liste est vide.",
+    "Rules for the helpers:\n- Merge the flow\n- Risk list and how to handle each",
+    "```\nnever use eval\n```",
+    "> From now on always squash.",
+    "Warning: 'selectedId' is assigned a value but never used.",
+    "(node:12) DeprecationWarning: this must not be used in the future",
+    "Should we never log the customer id?",
+    "For now always use the old endpoint.",
+    "When the page opens it should always be sorted by date.",
+    "It still never loads the list.",
+)
 
 
 def make_messages(*texts: str) -> list[Message]:
@@ -43,38 +54,59 @@ def contents(messages: list[Message]) -> list[str]:
     return [finding.content for finding in extract(messages, "ses-a")]
 
 
-@pytest.mark.parametrize("name", FLOORS)
-def test_annotated_sessions_give_what_a_careful_reader_keeps(name: str):
-    """Precision and recall on each half stay above their floors."""
-    made = right = wanted = 0
-    for session in half(name):
-        findings = extract(session.messages, session.name)
-        made += len(findings)
-        right += len(matched(findings, session.expected))
-        wanted += len(session.expected)
-    score = Score(made, right, wanted)
-    precision, recall = FLOORS[name]
-    assert score.precision >= precision
-    assert score.recall >= recall
+def test_real_messages_give_what_a_careful_reader_keeps():
+    """Precision and recall stay above their floors; no message about the moment gives a finding."""
+    hits = [row for row in ROWS if contents(make_messages(row["text"]))]
+    labels = [row["label"] for row in hits]
+    keeps = labels.count("keep")
+    assert keeps >= MIN_PRECISION * len(hits)
+    assert keeps >= MIN_RECALL * sum(row["label"] == "keep" for row in ROWS)
+    assert {"oneoff", "no"}.isdisjoint(labels)
 
 
-@pytest.mark.parametrize("name", FLOORS)
-def test_sessions_with_nothing_worth_keeping_give_nothing(name: str):
-    """Of all annotated sessions that hold nothing, not one gives a finding."""
-    empty = [session for session in half(name) if not session.expected]
-    assert len(empty) >= EMPTY[name]
-    assert {s.name: contents(s.messages) for s in empty} == {s.name: [] for s in empty}
+@pytest.mark.parametrize("text", TRAPS)
+def test_what_only_looks_like_a_rule_gives_nothing(text: str):
+    """The traps of real sessions: openings, reports, pasted text, warnings of tools, the moment."""
+    assert contents(make_messages(text)) == []
+    assert not asks_to_keep(text)
 
 
-@pytest.mark.parametrize(("category", "text"), ROWS, ids=[row[1][:40] for row in ROWS])
-def test_a_sentence_is_what_it_is(category: str, text: str):
-    """Each sentence of the table is the kind of claim that the table says, or none."""
-    categories = [
-        claim.category
-        for sentence in split_sentences(1, text)
-        if not sentence.reason and (claim := user_rules.build_finding(sentence, SCENE)) is not None
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("Remember that the crons run in UTC.", "The crons run in UTC."),
+        ("Bitte merk dir, dass wir nur Postgres benutzen.", "Wir nur Postgres benutzen."),
+        ("请记住, 我们只用 PostgreSQL。", "我们只用 PostgreSQL。"),
+        ("Lembre-se que o servidor reinicia à noite.", "O servidor reinicia à noite."),
+        ("Запомни, что тесты идут в UTC.", "Тесты идут в UTC."),
+    ],
+)
+def test_what_a_person_asks_to_remember_is_their_intent(text: str, content: str):
+    """In any language of the table, and however long: the words after the introduction."""
+    long = f"{text} {'It is so. ' * 300}" if text.isascii() else text
+    (finding,) = extract(make_messages(long), "ses-a")
+    assert (finding.content, finding.signals) == (content, (INTENT,))
+
+
+def test_what_a_rule_recognises_is_no_intent_and_at_most_three_are_shown():
+    """The best ones stay; what the person asked to remember is never left out."""
+    texts = [f"Always put part {n} into its own folder." for n in range(6)]
+    findings = extract(make_messages(*texts, "I prefer small changes to large ones."), "ses-a")
+    assert len(findings) == MAX_STATEMENTS
+    assert {finding.signals for finding in findings} == {()}
+    wishes = [f"Remember that part {n} has a folder of its own." for n in range(5)]
+    contents_ = contents(make_messages(*texts, *wishes))
+    assert len(contents_) == 5
+    assert all("of its own" in content for content in contents_)
+
+
+def test_a_pasted_message_gives_nothing_but_what_it_asks_to_remember():
+    """A specification of many sentences is full of musts that are no rules for an agent."""
+    specification = " ".join(f"Part {n} must only read table {n}." for n in range(30))
+    assert contents(make_messages(specification)) == []
+    assert contents(make_messages(f"{specification} Remember that this is version two.")) == [
+        "This is version two."
     ]
-    assert categories == ([] if category == "-" else [category])
 
 
 def test_only_people_are_listened_to():
@@ -82,7 +114,7 @@ def test_only_people_are_listened_to():
     text = "From now on always use uv in this repository."
     for role in ("assistant", "tool", "system"):
         assert contents([Message(1, role, text)]) == []
-    assert contents(make_messages(text)) == ["Always use uv in this repository."]
+    assert contents(make_messages(text)) == ["From now on always use uv in this repository."]
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)
@@ -96,7 +128,7 @@ def test_what_memtool_injected_is_never_learned(form):
 
 def test_the_same_messages_give_the_same_findings():
     """Neither the order of rules' inner tables nor repetition changes an answer."""
-    messages = half("tuning")[0].messages
+    messages = make_messages(*(row["text"] for row in ROWS))
     assert extract(messages, "ses-a") == extract(list(messages), "ses-a")
 
 
@@ -111,7 +143,7 @@ def test_a_statement_said_twice_is_one_finding_with_both_messages():
 @pytest.mark.slow
 def test_a_very_long_session_is_bounded():
     """Of more than ten thousand messages the last are read, and findings have a limit."""
-    texts = [f"We decided to use tool{n} for part{n} of it." for n in range(12_000)]
+    texts = [f"Remember that tool{n} is for part{n} of it." for n in range(12_000)]
     findings = extract(make_messages(*texts), "ses-a")
     assert len(findings) == MAX_FINDINGS
     assert min(finding.messages[0] for finding in findings) > 12_000 - MAX_MESSAGES

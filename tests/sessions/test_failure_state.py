@@ -230,7 +230,9 @@ def trace(project: Sandbox, *, with_hook: bool) -> FailureEnvironment:
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     path = claude(project, "../t.jsonl", *CALLS)
     assert project.run("capture", path, "--end").returncode == 0
-    done = project.run("promote", "--preset", "aggressive", "--json")
+    rows = project.json("promote", SESSION, "--list")["findings"]
+    error = next(row["id"] for row in rows if row["category"] == "error")
+    done = project.run("promote", "--finding", error)
     assert done.returncode == 0, done.stderr
     record = next(
         record for record in project.context().tree().records if record.memory.type == "episodic"

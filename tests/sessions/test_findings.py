@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from memtool.errors import MemtoolError
-from memtool.sessions import extract as rules
 from memtool.sessions import findings, journal, lifecycle, model, retention, store
+from memtool.sessions.extract import extraction
 from memtool.sessions.model import Message, Session
 from memtool.sessions.store import FINDINGS, Sessions
 
-RULE = "From now on always use uv in this repository."
-OTHER = "We decided to keep the carts in Postgres."
+RULE = "Remember: always use uv in this repository."
+OTHER = "We decided that carts must only be in Postgres."
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_findings_on_messages_that_are_no_longer_read_stay(
     """Of a very long session only the last messages are read; that takes nothing back."""
     say(sessions, "ses-a", RULE)
     learned(sessions)
-    monkeypatch.setattr(rules, "MAX_MESSAGES", 3)
+    monkeypatch.setattr(extraction, "MAX_MESSAGES", 3)
     say(sessions, "ses-a", "fine", "fine", OTHER)
     expected = ["Always use uv in this repository.", OTHER]
     dry = findings.learn(sessions, "ses-a", is_kept=False)
@@ -121,7 +121,7 @@ def test_a_secret_in_what_a_reader_makes_is_kept_nowhere(sessions: Sessions):
     secret = "ghp_" + "a8Kd93jfLq02mZxV7bNc61PtRwYs45HgUeJi"
 
     def leaking(messages, session, agent):
-        made = rules.extract(messages, session, agent)
+        made = extraction.extract(messages, session, agent)
         return tuple(finding.replace(content=f"The token is {secret}.") for finding in made)
 
     say(sessions, "ses-a", RULE)
@@ -133,7 +133,7 @@ def test_rules_do_not_replace_what_a_model_has_read(sessions: Sessions):
     """Once a model has read all messages, the rules leave its words alone."""
 
     def model(messages, session, agent):
-        made = rules.extract(messages, session, agent)
+        made = extraction.extract(messages, session, agent)
         return tuple(finding.replace(title="reworded") for finding in made)
 
     say(sessions, "ses-a", RULE)
@@ -143,7 +143,7 @@ def test_rules_do_not_replace_what_a_model_has_read(sessions: Sessions):
 
 def test_a_row_reads_back_as_the_finding():
     """Nothing of a finding is lost in its row."""
-    (finding,) = rules.extract([Message(1, "user", RULE, moment=9)], "ses-a", "claude")
+    (finding,) = extraction.extract([Message(1, "user", RULE, moment=9)], "ses-a", "claude")
     assert model.read_finding(finding.plain()) == finding
 
 
@@ -164,7 +164,7 @@ def test_a_row_reads_back_as_the_finding():
 )
 def test_a_row_that_is_no_finding_is_none(change: dict[str, object]):
     """Every field is checked; nothing odd comes in."""
-    (finding,) = rules.extract([Message(1, "user", RULE)], "ses-a")
+    (finding,) = extraction.extract([Message(1, "user", RULE)], "ses-a")
     assert model.read_finding(finding.plain() | change) is None
 
 
@@ -217,7 +217,7 @@ def test_a_models_words_are_kept_for_the_same_categories(sessions: Sessions):
     """Rules do not read again what a model has read, unless other categories are wanted."""
     say(sessions, "ses-a", RULE, OTHER)
     chosen = sessions.replace(categories=("decision", "error"))
-    by_model = findings.learn(chosen, "ses-a", rules.extract, "clever")
+    by_model = findings.learn(chosen, "ses-a", extraction.extract, "clever")
     assert findings.learn(chosen, "ses-a") == by_model
     assert findings.learn(sessions, "ses-a").by == findings.RULES
 

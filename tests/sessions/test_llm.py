@@ -112,7 +112,7 @@ def test_what_no_message_supports_is_dropped(tmp_path: Path):
 
 def test_a_model_cannot_drop_what_a_person_asked_to_keep(tmp_path: Path):
     """Intent of a person stays, whatever the model leaves out; other findings may go."""
-    wish = "From now on always use uv in this repository."
+    wish = "Remember: always use uv in this repository."
     assert read_contents(tmp_path, "empty", wish, HEARD) == ["Always use uv in this repository."]
 
 
@@ -180,7 +180,7 @@ def test_odd_tags_are_passed_over(tags: object):
 def test_a_model_cannot_turn_round_what_a_person_said(tmp_path: Path):
     """Dropping the single word `never` keeps the support, but not the statement."""
     wish = "We never store the webhook signature of the raw body."
-    assert read_contents(tmp_path, "turned", wish) == [wish]
+    assert read_contents(tmp_path, "turned", f"Remember: {wish}") == [wish]
 
 
 def test_points_of_intent_come_from_the_rules_alone(tmp_path: Path):

@@ -123,7 +123,7 @@ def test_a_plan_that_waits_is_checked_again_and_can_be_dropped(opposed: Sandbox)
     assert "ses-none is passed over" in log_of(opposed)
 
 
-WISH = "From now on, always use the queue for e-mails, never send them from a request."
+WISH = "Remember: always use the queue for e-mails, never send them from a request."
 
 
 def test_a_session_that_ends_makes_candidates_where_the_user_wants_that(
@@ -138,7 +138,7 @@ def test_a_session_that_ends_makes_candidates_where_the_user_wants_that(
     )
     opposed.commit()
     transcript.write_text(
-        line(WISH, "u1") + line("From now on, the build cache is emptied each night.", "u2")
+        line(WISH, "u1") + line("Remember: the build cache is emptied each night.", "u2")
     )
     opposed.write(".memory/config.toml", "[capture]\npromote = true\n")
     assert opposed.run("capture", "--end", str(transcript)).returncode == 0

@@ -28,8 +28,8 @@ def test_each_signal_has_its_points():
         INTENT: 5,
         PIN: 5,
         TWO_SESSIONS: 2,
-        RESOLVED: 2,
-        TWO_AGENTS: 1,
+        TWO_AGENTS: 2,
+        RESOLVED: 1,
         IMPORTANT: 1,
     }
 
@@ -43,7 +43,7 @@ def test_signals_are_what_the_rules_heard_and_what_is_counted():
 
 def test_points_are_counted_once_a_signal():
     """A signal twice is one signal, an unknown one is none."""
-    assert count_points([INTENT, INTENT, "unknown", RESOLVED]) == 7
+    assert count_points([INTENT, INTENT, "unknown", RESOLVED]) == 6
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,8 @@ def test_a_preset_asks_for_points_importance_and_length(
     row = PRESETS[preset]
     enough = finding("x" * characters, importance)
     assert find_shortfall(enough, points, row) == ""
-    assert find_shortfall(enough, points - 1, row) == f"{points - 1} of {points} points"
+    assert (
+        find_shortfall(enough, points - 1, row) == f"worth keeping? {points - 1} of {points} points"
+    )
     assert "importance" in find_shortfall(enough.replace(importance=importance - 0.01), points, row)
     assert "characters" in find_shortfall(finding("x" * (characters - 1), importance), points, row)

@@ -23,7 +23,7 @@ from memtool.memory import document
 from memtool.redaction.find import NOTHING
 from memtool.search.verification import TraceRun
 from memtool.sessions import rerun
-from memtool.sessions.extract.error_fix import compute_failure_key, says
+from memtool.sessions.extract.failures import compute_failure_key, says
 from memtool.store import sightings
 from memtool.store.landing import build_landings
 

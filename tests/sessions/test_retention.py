@@ -17,7 +17,7 @@ from memtool.sessions.store import CHECKPOINTS, FINDINGS, HEAD, MESSAGES, Sessio
 if TYPE_CHECKING:
     from pathlib import Path
 
-RULE = "From now on always use uv in this repository."
+RULE = "Remember: always use uv in this repository."
 DAY = 86_400
 
 
@@ -92,7 +92,7 @@ def test_a_deleted_session_leaves_no_word_of_it(sessions: Sessions) -> None:
     """Nor do forks keep the findings that they had from it; theirs stay."""
     head, rows = lifecycle.fork(sessions, "ses-a", Session("ses-fork", 3, agent="claude"))
     sessions.create(head, rows)
-    say(sessions, "ses-fork", "We decided to keep the carts in Postgres.", moment=3)
+    say(sessions, "ses-fork", "Remember: we decided to keep the carts in Postgres.", moment=3)
     findings.learn(sessions, "ses-fork")
     assert len(findings.read_learned(sessions, "ses-fork").findings) == 2
     assert retention.delete(sessions, "ses-a", 9, dry_run=True).forks == ("ses-fork",)
@@ -148,7 +148,7 @@ def test_a_damaged_head_is_set_aside_and_rebuilt_from_the_log(sessions: Sessions
     head = sessions.head("ses-b")
     assert (head.started, head.host, head.agent, head.title) == (2, "codex", "codex", RULE)
     assert (head.status, head.ended) == ("ended", 2)
-    assert head.summary.startswith("asked: From now on")
+    assert head.summary.startswith("asked: Remember")
     with open(sessions.path("ses-b", HEAD + ASIDE)) as file:
         assert file.read() == '{"id": "ses-b", "sta'
     assert texts(sessions, "ses-b") == [RULE, "Done."]

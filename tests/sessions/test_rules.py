@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from memtool.sessions.extract import error_fix, extract, user_rules
-from memtool.sessions.extract.error_fix import find_failure
-from memtool.sessions.extract.sentences import REASONS, Reason, find_reason
-from memtool.sessions.extract.user_rules import PHRASES, RequestPhrase
+from memtool.sessions.extract.commands import normalize_command
+from memtool.sessions.extract.extraction import extract
+from memtool.sessions.extract.failures import find_failure
 from memtool.sessions.model import INTENT, PIN, RESOLVED, Message
 
 KEY_ERROR = 'Traceback (most recent call last):\n  File "app/a.py", line 3, in load\nKeyError: "X"'
@@ -31,13 +30,6 @@ def kinds(*rows: tuple[str, str]) -> list[tuple[str, tuple[int, ...]]]:
     return [(finding.category, finding.messages) for finding in extract(talk(*rows), "ses-a")]
 
 
-@pytest.mark.parametrize("reason", REASONS, ids=lambda reason: reason.name)
-def test_each_reason_has_an_example_that_it_refuses(reason: Reason):
-    """An apparent rule is refused for the reason in the table."""
-    assert find_reason(reason.example) == reason.name
-    assert kinds(("user", reason.example)) == []
-
-
 def test_what_memtool_itself_printed_is_no_evidence():
     """Its own failures do not come back as errors of the project."""
     rows = [
@@ -46,49 +38,6 @@ def test_what_memtool_itself_printed_is_no_evidence():
         ("run: memtool check", ""),
     ]
     assert kinds(*rows) == []
-
-
-PROPOSAL = "Should we use a queue with backoff for all payment calls?"
-
-
-@pytest.mark.parametrize("phrase", PHRASES, ids=lambda phrase: phrase.example[:30])
-def test_each_phrase_has_an_example_that_it_decides(phrase: RequestPhrase):
-    """The table explains itself: no earlier row takes the example of a later one."""
-    first = next(candidate for candidate in PHRASES if candidate.sign.search(phrase.example))
-    assert first is phrase
-    (finding,) = extract(talk(("user", phrase.example)), "ses-a")
-    assert finding.category == phrase.category
-
-
-@pytest.mark.parametrize("answer", ["yes", "Yes, do that.", "sounds good", "go ahead", "agreed"])
-def test_a_plain_yes_makes_a_proposal_a_decision(answer: str):
-    """The proposal and the answer are its evidence; it has no signal of its own."""
-    (finding,) = extract(talk(("assistant", PROPOSAL), ("user", answer)), "ses-a")
-    assert finding.content == "Use a queue with backoff for all payment calls."
-    assert (finding.category, finding.messages, finding.signals) == ("decision", (1, 2), ())
-
-
-@pytest.mark.parametrize(
-    "answer",
-    ["no", "yes but not for refunds", "ok", "later", "yes? why", "hm", "yes, for now", ""],
-)
-def test_anything_else_does_not(answer: str):
-    """A no, a condition, a question and a mere ok leave a proposal a proposal."""
-    assert kinds(("assistant", PROPOSAL), ("user", answer)) == []
-
-
-def test_a_yes_to_a_task_is_no_decision():
-    """Shall I run the tests, shall I commit: what is done once is nothing to remember."""
-    for question in ("Shall I run the tests now?", "Shall I commit this?", "Should I fix it?"):
-        assert kinds(("assistant", question), ("user", "yes")) == []
-
-
-def test_a_yes_to_one_of_two_proposals_is_none():
-    """Two proposals leave open which one the yes is for."""
-    assert (
-        user_rules.find_proposal(f"{PROPOSAL} Should we keep all carts in Redis with a long TTL?")
-        == ""
-    )
 
 
 def test_a_failure_with_its_fix_says_how():
@@ -169,10 +118,15 @@ def test_what_was_not_resolved_is_no_finding(rows: list[tuple[str, str]]):
     assert kinds(*rows) == []
 
 
-def test_a_command_is_the_same_with_other_dressing():
+def test_a_command_is_quoted_without_its_dressing():
     """Directory, environment and redirections do not make another command."""
-    for line in ("cd app && pytest -q", "CI=1 pytest -q 2>&1 | tail -5", "pytest  -q || true"):
-        assert error_fix.normalize_command(line) == "pytest -q"
+    for line in (
+        "cd app && pytest -q",
+        "CI=1 pytest -q 2>&1 | tail -5",
+        "pytest  -q || true",
+        'export A=$(b -c 1) && cd "x y" && pytest -q',
+    ):
+        assert normalize_command(line) == "pytest -q"
 
 
 FOREIGN = """Traceback:
@@ -258,31 +212,12 @@ def test_what_a_tool_has_proved_outlives_a_no_about_something_else(later: str, *
 def test_what_is_taken_back_is_gone_and_the_rest_stays():
     """Scratch that means what was said last, not what was said long before."""
     rows = [
-        ("user", "We decided to keep carts in Postgres."),
+        ("user", "Always keep carts in Postgres."),
         ("assistant", "OK."),
         ("user", "From now on write the docs in German."),
         ("user", "scratch that"),
     ]
-    assert kinds(*rows) == [("decision", (1,))]
-
-
-def test_a_later_rule_takes_the_place_of_an_earlier_one():
-    """Of two rules about the same, the later one that says `instead` wins."""
-    findings = extract(
-        talk(
-            ("user", "From now on put all SQL into app/queries.sql."),
-            ("user", "From now on put SQL into app/sql instead of app/queries.sql."),
-        ),
-        "ses-a",
-    )
-    assert [finding.messages for finding in findings] == [(2,)]
-
-
-def test_items_of_a_list_take_the_sense_of_their_lead():
-    """A list under `our conventions:` is conventions, one under `to do:` is nothing."""
-    items = "- File names are written in kebab case\n- Buttons get a data-test attribute"
-    assert kinds(("user", f"Our conventions:\n{items}")) == [("pattern", (1,))] * 2
-    assert kinds(("user", f"To do:\n{items}")) == []
+    assert kinds(*rows) == [("preference", (1,))]
 
 
 def test_asking_to_keep_and_to_pin_are_signals():
@@ -325,18 +260,6 @@ def test_nothing_that_cannot_be_shown_gets_into_a_finding():
     assert all(line.isprintable() for text in texts for line in text.split("\n"))
 
 
-def test_who_changes_their_mind_plainly_needs_one_word_in_common():
-    """`scratch that` with the subject takes back a rule of long ago, and nothing about others."""
-    rows = [
-        ("user", "From now on use tabs for indentation in this repo."),
-        ("user", "From now on write the docs in German."),
-        ("assistant", "OK."),
-        ("user", "format src"),
-        ("user", "scratch that, two spaces for indentation, the linter insists"),
-    ]
-    assert kinds(*rows) == [("preference", (2,))]
-
-
 def test_a_variable_that_is_set_anew_is_the_fix():
     """The same program, failing without it and working with it."""
     memory = "FATAL ERROR: Reached heap limit Allocation failed"
@@ -344,13 +267,3 @@ def test_a_variable_that_is_set_anew_is_the_fix():
     (finding,) = extract(talk(*rows), "ses-a")
     assert finding.content == f"`npm run build` failed with `{memory}`; setting `B=2` resolved it."
     assert kinds(("broken: B=2 npm test", memory), ("run: npm test", "built")) == []
-
-
-@pytest.mark.parametrize("question", ["OK?", "Do you agree?", "Sounds good?", "Shall I go ahead?"])
-def test_a_question_for_the_yes_belongs_to_the_proposal(question: str):
-    """Any other question after a proposal is what the yes answers."""
-    proposal = "I propose we put all retries into the outbox worker with a cap of five."
-    assert kinds(("assistant", f"{proposal} {question}"), ("user", "lgtm")) == [
-        ("decision", (1, 2))
-    ]
-    assert kinds(("assistant", f"{proposal} Should I run the tests?"), ("user", "yes")) == []

@@ -217,6 +217,24 @@ def test_one_process_reads_in_several_rounds(sandbox: Sandbox) -> None:
     assert list(git.blobs([small], 100)) == [b"small\n\nfile"]
 
 
+def test_a_reading_inside_another_uses_its_process(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The inner one leaves it running: else each later blob would start git again."""
+    git, start, started = Git(str(sandbox.path), sandbox.env), Git.start, []
+    monkeypatch.setattr(
+        Git, "start", lambda self, *args: started.append(args) or start(self, *args)
+    )
+    oid = sandbox.git("hash-object", "-w", str(sandbox.write("a", "text"))).strip()
+    with git.open_objects():
+        with git.open_objects():
+            assert list(git.blobs([oid], 100)) == [b"text"]
+        assert list(git.blobs([oid], 100)) == [b"text"]
+    assert len(started) == 1
+    assert list(git.blobs([oid], 100)) == [b"text"]
+    assert len(started) == 2
+
+
 def test_a_damaged_object_ends_a_reading_with_what_git_says(sandbox: Sandbox) -> None:
     """Git ends in the middle of an answer, and nothing waits for it."""
     git = Git(str(sandbox.path), sandbox.env)

@@ -223,6 +223,23 @@ def test_old_answers_are_forgotten_and_counts_are_not(
         assert usage.most_shown("", 1) == [UsageCount("dec-a", 10, 9)]
 
 
+def test_words_of_searches_are_bounded(tmp_path: Path) -> None:
+    """By number and by age, the oldest go first; deleted, none is left."""
+    day = 86_400
+    old = Note(0, "search", 1.0, words="old")
+    noted(tmp_path, old, Note(ledger.MISS_DAYS * day, "search", 1.0, words="kept"))
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert {row.id for row in usage.missed_words(-1)} == {"old", "kept"}
+    late = (ledger.MISS_DAYS + 1) * day
+    numbers = range(ledger.MAX_MISSES)
+    noted(tmp_path, *(Note(late + n, "search", 1.0, words=f"query {n}") for n in numbers))
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert {row.id for row in usage.missed_words(-1)} == {f"query {n}" for n in numbers}
+    ledger.delete_words(str(tmp_path))
+    with ledger.open_ledger(str(tmp_path)) as usage:
+        assert usage.missed_words(-1) == []
+
+
 def test_nobody_else_may_read_the_ledger(tmp_path: Path) -> None:
     """Usage is private to its user."""
     noted(tmp_path, note(1, "show", 1.0, "dec-a"))

@@ -28,14 +28,18 @@ def behind(sandbox: Sandbox) -> Sandbox:
         (
             "/",
             [
-                "Trusted: origin/main at",
-                "changed on origin/main since this branch began",
-                "on origin/main, not in this branch yet",
+                "<dt>Trusted</dt><dd>origin/main at",
+                "Changed on origin/main",
+                "New on origin/main",
                 "&lt;b&gt;Longer",
+                "/changes?range=HEAD..origin/main",
             ],
         ),
         ("/search?q=seat", [NEWER, "on origin/main, not in this branch yet; it replaces dec-old"]),
-        ("/m/dec-old", [NEWER, '<a href="/m/dec-new">dec-new</a>']),
+        (
+            "/m/dec-old",
+            ['Newer on origin/main: <a href="/m/dec-new">&lt;b&gt;Longer</a>', ">dec-new</span>"],
+        ),
     ],
 )
 def test_a_page_has_the_notice(behind: Sandbox, web: Web, path: str, texts: list[str]):
@@ -50,7 +54,7 @@ def test_a_memory_that_is_only_there_has_a_page(behind: Sandbox, writer: Web):
     """With its history there, and without the forms that would change it here."""
     assert "/m/dec-old/supersede" in writer.get("/m/dec-old").text
     text = writer.get("/m/dec-new").text
-    assert "on origin/main, not in this branch yet; it replaces dec-old" in text
+    assert "On origin/main, not in this branch yet; it replaces dec-old" in text
     assert "no memory is called" not in text
     assert behind.git("rev-parse", "--short=10", "origin/main").strip()[:7] in text
     assert "/m/dec-new/supersede" not in text

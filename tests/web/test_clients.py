@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 PATIENT_S = 60.0
 TALK = """\
-User: We decided to keep sessions in Redis because Postgres was too slow for them.
+User: Remember: we decided to keep sessions in Redis because Postgres was too slow for them.
 Assistant: Noted. Sessions stay in Redis.
 User: Always run the migrations before you deploy, never after.
 Assistant: Migrations run first.
@@ -36,16 +36,32 @@ def ended(web: Web, job: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_conversation_is_memorized(sandbox: Sandbox, writer: Web):
-    """Its findings are counted; a second time it is the same session without news."""
+    """Its findings are counted; a second time it is the same session, and nothing is new."""
     sandbox.memory("dec-a")
     sandbox.commit()
     payload = {"conversationText": TALK, "branchId": "main", "sessionId": "s1"}
     done = writer.post("/memory/memorize", payload).json()
     assert done["itemsExtracted"] > 0
     assert done["categoriesUpdated"] == []  # findings wait; no category has another memory
-    assert writer.post("/memory/memorize", payload).json() == done
+    again = writer.post("/memory/memorize", payload).json()
+    assert again == done | {"itemsExtracted": 0}
     sessions = writer.get("/api/session-list").json()["value"]["sessions"]
     assert [session["id"] for session in sessions] == [done["resourceId"]]
+
+
+def test_a_conversation_changes_categories_if_the_user_wants_candidates(
+    sandbox: Sandbox, writer: Web
+):
+    """With capture.promote what qualifies becomes a candidate, and its category is named."""
+    sandbox.memory("dec-a")
+    sandbox.commit()
+    assert sandbox.run("--global", "config", "capture.promote", "true").returncode == 0
+    payload = {"conversationText": TALK, "sessionId": "s1"}
+    done = writer.post("/memory/memorize", payload).json()
+    candidates = sandbox.json("list", "status:candidate")["memories"]
+    assert done["categoriesUpdated"] == sorted({row["category"] for row in candidates}) != []
+    again = writer.post("/memory/memorize", payload).json()
+    assert (again["itemsExtracted"], again["categoriesUpdated"]) == (0, [])
 
 
 def test_a_secret_is_not_memorized(sandbox: Sandbox, writer: Web):
@@ -62,7 +78,7 @@ def test_a_secret_is_not_memorized(sandbox: Sandbox, writer: Web):
 def test_memories_are_retrieved_with_what_they_cost(sandbox: Sandbox, web: Web):
     """No more than asked for; tokens and milliseconds are numbers."""
     for name in ("dec-a", "dec-b"):
-        sandbox.memory(name, "Sessions live in Redis.\n")
+        sandbox.memory(name, "Sessions live in Redis.\n", source=("human:ada",))
     answer = web.post("/memory/retrieve", {"query": "redis", "maxResults": 1}).json()
     (memory,) = answer["memories"]
     assert (memory["extractedAt"], memory["lastAccessed"], memory["accessCount"]) == (
@@ -70,6 +86,7 @@ def test_memories_are_retrieved_with_what_they_cost(sandbox: Sandbox, web: Web):
         "2026-03-01T12:00:00Z",
         1,
     )
+    assert memory["source"] == ["human:ada"]
     assert answer["totalTokens"] > 0
     assert answer["retrievalTime"] >= 0
     assert web.post("/memory/retrieve", {"query": "zebra"}).json()["totalTokens"] == 0
@@ -83,10 +100,12 @@ def test_stats_say_when_upkeep_is_due(sandbox: Sandbox, writer: Web):
     assert stats == writer.get("/memory/stats").json()
     assert (stats["totalItems"], stats["totalCategories"]) == (1, 1)
     assert stats["lastMemorized"] == "2026-02-01T10:00:00Z"
-    assert stats["nextMaintenance"] is None
+    assert (stats["nextMaintenance"], stats["nextMaintenanceReason"]) == (None, clients.NO_SCHEDULE)
     sandbox.write(".memory/config.toml", SCHEDULE)
     sandbox.commit()
-    assert writer.get("/memory/get-stats").json()["nextMaintenance"] == "2026-03-01T12:00:00Z"
+    stats = writer.get("/memory/get-stats").json()
+    assert stats["nextMaintenance"] == "2026-03-01T12:00:00Z"
+    assert stats["nextMaintenanceReason"] is None
     done = writer.post("/memory/run-maintenance", {"type": "nightly"}).json()
     assert (done["success"], done["results"]["dry_run"]) == (True, False)
     assert done["duration"] >= 0
@@ -128,15 +147,47 @@ def test_a_category_is_cleared_and_comes_back(sandbox: Sandbox, writer: Web):
     assert "dec-a" in writer.get("/memory/get-category?category=decision").json()["content"]
 
 
-def test_a_category_holds_its_memories_and_not_its_digest(sandbox: Sandbox, writer: Web):
-    """The digest sums up the same memories: it would be told twice."""
+def test_a_category_is_summed_up(sandbox: Sandbox, writer: Web):
+    """By a page of its main memories; by its digest, word for word, once it has one."""
     for name in ("dec-a", "dec-b", "dec-c"):
         sandbox.memory(name, f"{name} is how it is done here.\n", title=f"As {name} says")
     sandbox.commit()
+    made = writer.get("/memory/get-category?category=decision").json()
+    assert made["itemCount"] == 3
+    assert made["content"].startswith("3 memories hold in the category decision: As dec-a says; ")
     assert sandbox.run("digest", "decision", "--commit").returncode == 0
-    assert sandbox.json("list")["total"] == 4
+    (digest,) = sandbox.json("list", "tag:digest")["memories"]
     answer = writer.get("/memory/get-category?category=decision").json()
-    assert (answer["itemCount"], answer["content"].count("\n")) == (3, 3)
+    assert answer["content"] == sandbox.json("show", digest["id"])["body"]
+    assert (answer["itemCount"], answer["lastUpdated"]) == (3, made["lastUpdated"])
+    assert digest["id"] not in answer["content"]
+
+
+def test_a_digest_with_a_forgotten_memory_is_no_summary(sandbox: Sandbox, writer: Web):
+    """It would repeat what was forgotten, so the page is made anew."""
+    for name in ("dec-a", "dec-b"):
+        sandbox.memory(name, f"{name} is how it is done here.\n", title=f"As {name} says")
+    sandbox.commit()
+    assert sandbox.run("digest", "decision", "--commit").returncode == 0
+    (path,) = sandbox.path.glob(".memory/**/dec-a.md")
+    path.unlink()
+    sandbox.commit()
+    answer = writer.get("/memory/get-category?category=decision").json()
+    assert answer["itemCount"] == 1
+    assert "As dec-b says" in answer["content"]
+    assert "As dec-a says" not in answer["content"]
+
+
+def test_a_made_summary_is_short(sandbox: Sandbox, writer: Web):
+    """The most important memories are on it, and how many more there are."""
+    for number in range(25):
+        sandbox.memory(f"dec-{number:02}", title=f"Rule {number}", importance=f"0.{number:02}")
+    sandbox.commit()
+    answer = writer.get("/memory/get-category?category=decision").json()
+    lines = [line for line in answer["content"].split("\n") if line.startswith("- ")]
+    assert (answer["itemCount"], len(lines)) == (25, 20)
+    assert "Rule 24" in lines[0]
+    assert "5 more are less important" in answer["content"]
 
 
 def test_a_session_is_known_to_the_next_server(sandbox: Sandbox, writer: Web):
@@ -199,6 +250,8 @@ def test_a_job_fails_with_its_error(sandbox: Sandbox, writer: Web):
         ("process", {"user": "x"}, 400, "session is missing"),
         ("process", {"sessionId": "x" * 10_001}, 422, "sessionId has 10,001 characters"),
         ("get-category", {"category": ""}, 400, "category is empty"),
+        ("get-category", {"category": "nope"}, 422, "'nope' is not one of decision,"),
+        ("clear-category", {"category": "nope"}, 422, "'nope' is not one of decision,"),
         ("clear-category", {"category": "decision", "dryrun": True}, 400, "has no field 'dryrun'"),
         ("run-maintenance", {"type": "yearly"}, 400, "type is one of nightly"),
         ("context", [], 400, "not a JSON object"),

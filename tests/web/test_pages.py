@@ -70,15 +70,27 @@ def test_hostile_memories_are_text_on_every_page(sandbox: Sandbox, web: Web, pat
     assert "\x1b" not in page.text
 
 
+def words(page: str) -> str:
+    """Return the visible text of a page, on one line."""
+    text = unescape(re.sub(r"<[^>]+>", "", page.partition("<main")[2].partition(">")[2]))
+    return " ".join(text.split())
+
+
 def test_pages_say_what_is_proposed(sandbox: Sandbox, web: Web):
     """The page of a candidate and of what it would replace, the search and the status say so."""
-    sandbox.memory("dec-old", "Sessions live in Redis.\n")
+    sandbox.memory("dec-old", "Sessions live in Redis.\n", title="Redis")
     sandbox.memory(
-        "dec-new", "Sessions live in Postgres.\n", supersedes=("dec-old",), status="candidate"
+        "dec-new",
+        "Sessions live in Postgres.\n",
+        title="Postgres",
+        supersedes=("dec-old",),
+        status="candidate",
     )
     sandbox.commit()
-    for path in ("/m/dec-old", "/m/dec-new", "/search?q=sessions", "/"):
-        assert "dec-new proposes to replace dec-old" in web.get(path).text
+    for path in ("/m/dec-old", "/m/dec-new"):
+        assert "Postgres dec-new proposes to replace Redis dec-old" in words(web.get(path).text)
+    assert "dec-new proposes to replace dec-old" in web.get("/search?q=sessions").text
+    assert "1 Would replace another Postgres dec-new for dec-old" in words(web.get("/").text)
 
 
 def test_a_secret_in_a_memory_is_on_no_page(sandbox: Sandbox, web: Web):
@@ -96,10 +108,11 @@ def test_a_memory_is_shown_with_its_proof(sandbox: Sandbox, web: Web):
     sandbox.memory("dec-new", "Sessions live in Redis.\n", supersedes=("dec-old",))
     commit = sandbox.commit()
     page = web.get("/m/dec-old").text
-    assert 'Superseded by <a href="/m/dec-new">' in page
-    assert "human:Ada" in page
+    assert "Replaced. This is no longer what holds." in words(page)
+    assert '<a href="/m/dec-new">' in page
+    assert "a statement by Ada" in words(page)
     assert f"@{commit[:7]}" in page
-    assert "What happened to it" in page
+    assert "<h2>History</h2>" in page
 
 
 def test_a_search_shows_factors_and_what_was_held_back(sandbox: Sandbox, web: Web):

@@ -109,7 +109,8 @@ def test_every_address_is_a_file_of_the_site(site: Path):
 
 def test_the_first_page_names_what_waits_by_its_title(site: Path):
     """An id is for programs."""
-    waiting = (site / "index.html").read_text().partition("What waits")[2].partition("<h2>")[0]
+    page = (site / "index.html").read_text()
+    waiting = page.partition("Needs attention")[2].partition("<h2")[0]
     assert ">The crew wants the list sorted by deck</a>" in waiting
     assert not re.search(r">(dec|sem|epi|sta)-[^<]*</a>", waiting)
 

@@ -200,7 +200,7 @@ def test_a_session_shows_messages_and_findings(team: Browser):
 def test_findings_have_points_and_candidates_their_time(team: Browser):
     """The best evidence comes first, and each candidate says how long it waits."""
     text = words(team.get("/findings"))
-    assert text.index("9 points") < text.index("6 points")
+    assert text.index("6 points") < text.index("5 points")
     assert "days left to confirm it" in text
 
 
@@ -251,7 +251,7 @@ def test_hostile_text_is_text_on_every_page(writable: Browser):
         )
     begun = writable.box.run("session", "start", "--title", f"Evil {HOSTILE}", "--agent", HOSTILE)
     session = begun.stdout.strip()
-    statement = f"We decided to keep {hostile} for all of the tickets from now on."
+    statement = f"Remember: we keep {hostile} for all of the tickets."
     writable.box.run("session", "add", session, "--role", "user", statement)
     seen = 0
     for path in (
@@ -298,7 +298,7 @@ def test_a_form_shows_first_and_writes_when_confirmed(writable: Browser):
 def test_several_conflicts_are_settled_at_once(writable: Browser):
     """Ticked conflicts are settled; without a tick none is."""
     same = [("each", "true"), ("keep", "both"), ("reason", "both are true"), ("step", "do")]
-    assert writable.do("resolve", *same).status == 400
+    assert writable.do("resolve", *same).status == 422
     first = sides(writable)[0]
     other = sides(writable, "opposition")[0][1]
     assert writable.do("resolve", first, ("ids", other), *same).status == 200
@@ -320,15 +320,16 @@ def test_a_correction_supersedes(writable: Browser):
     assert "id: sem-" in words(writable.do("supersede", *fields, ("step", "show")))
     assert writable.do("supersede", *fields, ("step", "do")).status == 200
     assert place.read_bytes() == before
-    assert "Superseded by" in words(writable.get(f"/m/{old}"))
+    assert "This is no longer what holds" in words(writable.get(f"/m/{old}"))
 
 
 def test_the_gate_refuses_a_secret_in_a_form(writable: Browser):
-    """A form goes through the same gate as the shell, and the secret is not shown again."""
+    """A form goes through the same gate as the shell; only a field has what was typed into it."""
     secret = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     reply = writable.do("new", ("type", "semantic"), ("title", "The key"), ("body", secret))
     assert reply.status == 422
-    assert secret not in words(reply)
+    assert secret in reply.text
+    assert secret not in re.sub(r"(?s)<textarea.*?</textarea>|<input[^>]*>", "", reply.text)
 
 
 def test_a_form_leads_on_to_this_site_alone(writable: Browser):
@@ -352,6 +353,28 @@ def test_health_shows_latencies_use_and_misses(team: Browser):
     assert "A sailing is one departure" in never
 
 
+def test_health_shows_the_words_of_misses_if_the_user_keeps_them(writable: Browser):
+    """Each leads to the same search, and to a form with its words, not its filters, as title."""
+    box = writable.box
+    assert "ledger.words on" in writable.get("/report").text
+    assert box.run("--global", "config", "ledger.words", "on").returncode == 0
+    box.run("search", "zebra <quagga> & type:decision")
+    box.run("search", "tag:zebra")
+    time.sleep(MAX_S)
+    reply = writable.get("/report").text.partition('id="missed"')[2]
+    assert "<td>1</td>" in reply
+    assert "zebra &lt;quagga&gt; &amp; type:decision" in reply
+    links = [html.unescape(link) for link in re.findall(r'href="(/[^"]*zebra[^"]*)"', reply)]
+    assert links == [
+        "/search?q=tag%3Azebra",
+        "/search?q=zebra%20%3Cquagga%3E%20%26%20type%3Adecision",
+        "/new?title=zebra%20%3Cquagga%3E%20%26",
+    ]
+    assert 'value="zebra &lt;quagga&gt; &amp;"' in writable.get(links[-1]).text
+    reader = Web(box)
+    assert "Write a memory about it" not in reader.get("/report").text
+
+
 def test_a_lineage_is_a_picture_and_a_list(team: Browser):
     """Four fares are four boxes from left to right, and the same four rows."""
     id_ = re.findall(r"dec-2026-09-07-[a-z0-9-]+", team.get("/timeline").text)[0]
@@ -366,14 +389,16 @@ def test_a_review_says_which_decisions_a_range_upholds(team: Browser):
     """The governed files of a range, with each decision's state."""
     head = team.box.git("log", "--format=%H", "--grep=the key is that of the hold").strip()
     text = words(team.get(f"/review?range={head}~1..{head}"))
-    assert "Payments carry an idempotency key" in text
-    assert "upheld" in text
+    assert "kept Payments carry an idempotency key dec-b6n7" in text
+    assert "Every decision that governs this change is mentioned" not in text
 
 
 def test_digests_show_what_they_sum_up(team: Browser):
-    """A digest is there with its text; of a category without one it is said how to make it."""
+    """A digest is there with its text; of a category without one it is said what it would be."""
     assert "4 memories hold in the category warning" in words(team.get("/digests/warning"))
-    assert "memtool digest error" in words(team.get("/digests/error"))
+    empty = words(team.get("/digests/error"))
+    assert "No digest of error yet." in empty
+    assert "Sum up" in empty
 
 
 def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
@@ -394,13 +419,14 @@ def test_what_a_form_did_is_undone_from_its_page(writable: Browser):
 def test_a_settled_conflict_is_undone_from_its_pages(writable: Browser, keep: str):
     """From the page of what was done, and later from the history of settlements."""
     settled = (*sides(writable), ("keep", keep), ("reason", "so"), ("commit", "true"))
+    ids = [id_ for _name, id_ in settled[:2]]
     done = writable.do("resolve", *settled, ("step", "do"))
     (id_,) = re.findall(r'name="id" value="([^"]+)"', done.text)
     assert f'name="id" value="{id_}"' in writable.get("/conflicts?accepted=1").text
     assert "2 conflicts among" in words(writable.get("/conflicts"))
-    planned = words(writable.do("undo", ("id", id_), ("commit", "true"), ("step", "show")))
-    assert ("It would remove" if keep == "newer" else "So it would be for") in planned
-    assert all(id_ in planned for _name, id_ in settled[:2])
+    planned = writable.do("undo", ("id", id_), ("commit", "true"), ("step", "show"))
+    assert ("It would remove" if keep == "newer" else "So it would be for") in words(planned)
+    assert all(f'value="{id_}"' in planned.text or f"/m/{id_}" in planned.text for id_ in ids)
     assert writable.do("undo", ("id", id_), ("commit", "true"), ("step", "do")).status == 200
     assert "3 conflicts among" in words(writable.get("/conflicts"))
     assert writable.box.git("status", "--porcelain") == ""
@@ -412,9 +438,9 @@ def test_a_finding_is_promoted_from_its_page(writable: Browser):
     text = writable.get("/findings").text
     finding = ("finding", re.findall(r'name="finding" value="([^"]+)"', text)[0])
     planned = writable.do("promote", finding, ("commit", "true"), ("step", "show"))
-    assert "Never lock the table of holds" in words(planned)
+    assert "Migrations that build an index run at night" in words(planned)
     assert writable.do("promote", finding, ("commit", "true"), ("step", "do")).status == 200
-    assert "is the memory" in words(writable.get("/findings"))
+    assert "It is a memory now" in words(writable.get("/findings"))
     assert writable.box.git("status", "--porcelain") == ""
 
 
@@ -426,12 +452,13 @@ def test_a_finding_is_dismissed_from_its_page_and_proposed_again(writable: Brows
     form = (("dismiss", id_), ("reason", "it held for a week"), ("next", "/findings"))
     assert writable.do("promote", *form).status == 303
     after = writable.get("/findings")
-    assert "1 finding dismissed" in words(after)
+    assert "1 lesson dismissed" in words(after)
     assert "it held for a week" in words(after)
     assert f'name="dismiss" value="{id_}"' not in after.text
     assert writable.do("promote", ("reopen", id_)).status == 303
     assert f'name="dismiss" value="{id_}"' in writable.get("/findings").text
     assert writable.box.git("rev-parse", "HEAD") == head
-    refused = writable.do("promote", ("dismiss", "f-none"))
+    assert writable.do("promote", ("dismiss", id_), ("reason", " ")).status == 422
+    refused = writable.do("promote", ("dismiss", "f-none"), ("reason", "it held for a week"))
     assert refused.status == 422
     assert "No lesson begins with f-none" in words(refused)

@@ -14,13 +14,13 @@ import tempfile
 from contextlib import suppress
 
 from memtool import templates
+from memtool.authoring.classification import find_paths
 from memtool.errors import MemtoolError, find_reason
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import first_sentence
-from memtool.sessions import extract as rules
+from memtool.sessions.extract import extraction
 from memtool.sessions.extract.sentences import (
     find_content_words,
-    find_paths,
     find_tags,
     to_sentence,
 )
@@ -244,7 +244,7 @@ def extract(
     Raises:
         Unusable: the model gave no usable answer.
     """
-    ruled = rules.extract(messages, session, agent)
+    ruled = extraction.extract(messages, session, agent)
     if not messages:
         return ruled
     rows = ask(model, build_prompt(messages, is_known=bool(model.place)), "findings")

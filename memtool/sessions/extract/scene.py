@@ -128,20 +128,6 @@ class Scene:
         """Numbers of answers that memtool gave itself, which are not evidence."""
         return frozenset(run.answer.number for run in self.runs if is_own_call(run.call))
 
-    @cached_property
-    def before(self) -> dict[int, Message]:
-        """The assistant's last message before each message of a person, by the latter's number."""
-        messages: dict[int, Message] = {}
-        last: Message | None = None
-        for message in self.messages:
-            if message.role == "assistant" and message.text and not message.tool:
-                last = message
-            elif message.role == "user":
-                if last is not None:
-                    messages[message.number] = last
-                last = None
-        return messages
-
     def last_human_before(self, number: int) -> int:
         """Return the number of the last message of a person before `number`, 0 if none."""
         return max(

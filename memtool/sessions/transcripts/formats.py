@@ -10,10 +10,21 @@ import json
 
 from memtool.errors import MemtoolError
 from memtool.sessions.model import Message, as_dict, as_list, hash_id, parse_json, parse_json_row
+from memtool.sessions.transcripts.aider import knows_aider, read_aider
+from memtool.sessions.transcripts.claude import knows_claude, read_claude
 from memtool.sessions.transcripts.copilot import knows_copilot, read_copilot
+from memtool.sessions.transcripts.history import (
+    knows_claude_history,
+    knows_codex_history,
+    read_claude_history,
+    read_codex_history,
+)
 from memtool.sessions.transcripts.markup import find_inside, join_text, parse_moment, without_tags
+from memtool.sessions.transcripts.outcomes import split_gemini_outcome, split_outcome
+from memtool.sessions.transcripts.plain_text import read_text
 from memtool.sessions.transcripts.qwen import knows_qwen, read_qwen
-from memtool.value import digest
+from memtool.sessions.transcripts.specstory import knows_specstory, read_specstory
+from memtool.value import Value, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,106 +33,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.sessions.transcripts.markup import TranscriptContext
-
-    Knows = Callable[[Mapping[str, Any]], bool]
-    Read = Callable[[Mapping[str, Any], TranscriptContext], Iterator[Message]]
-
-_CLAUDE_NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-title")
-"""Line types that may have no session id."""
-_CLAUDE_NOT_TYPED = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain")
-_CLAUDE_TAGS = (
-    "system-reminder",
-    "command-name",
-    "command-message",
-    "command-args",
-    "command-contents",
-    "local-command-stdout",
-    "local-command-stderr",
-    "local-command-caveat",
-    "bash-input",
-    "bash-stdout",
-    "bash-stderr",
-    "task-notification",
-    "user-prompt-submit-hook",
-    "ide_opened_file",
-    "ide_selection",
-    "ide_diagnostics",
-    "persisted-output",
-    "teammate-message",
-)
-"""Tags around text that the host adds to what people typed."""
-_CLAUDE_COMMAND = "<command-name>/"
-"""Marks the host's text for a slash command."""
-_CLAUDE_REMINDERS = ("system-reminder", "persisted-output")
-"""Tags around text that the host adds to tool output."""
-_CLAUDE_NOTICES = (
-    "[Request interrupted by user",
-    "Caveat: The messages below",
-    "Stop hook feedback:",
-    "This session is being continued from a previous conversation",
-)
-"""How texts start that the host writes as if a person had."""
-
-
-def knows_claude(row: Mapping[str, Any]) -> bool:
-    """Return whether a line is Claude Code's."""
-    kind = row.get("type")
-    if knows_qwen(row):
-        return False
-    if kind in ("user", "assistant") and isinstance(row.get("message"), dict):
-        return "uuid" in row or "sessionId" in row
-    if kind in _CLAUDE_NOTES:
-        return True
-    return "sessionId" in row and isinstance(kind, str) and "startTime" not in row
-
-
-def read_claude(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[Message]:
-    """Yield the messages of a Claude Code line; the model's thinking is left out.
-
-    A line of type `user` is typed text only if nothing contradicts that: tool answers, summaries,
-    reminders and slash commands have the same type.
-    """
-    context.enter("claude", row.get("timestamp"), row.get("sessionId"), row.get("cwd"))
-    message, kind, uuid = row.get("message"), row.get("type"), row.get("uuid")
-    if kind not in ("user", "assistant") or not isinstance(message, dict) or row.get("isSidechain"):
-        return
-    origin = uuid if isinstance(uuid, str) else f"line-{context.line}"
-    content = message.get("content")
-    if kind == "assistant":
-        if isinstance(content, str):
-            yield from context.spoken(content, origin)
-        yield from context.blocks(content, origin, has_texts=True)
-        return
-    for answer in context.blocks(content, origin, is_ok=True):
-        text = without_tags(answer.text, _CLAUDE_REMINDERS)
-        yield answer.replace(text=text or _claude_printed(row.get("toolUseResult")))
-    yield from context.add_typed(_claude_typed(content, row), origin)
-
-
-def _claude_typed(content: Any, row: Mapping[str, Any]) -> str:
-    """Return the text that a person typed on a line, empty if the host wrote it.
-
-    For a slash command it is the text after the name; the host's text for it is a separate line.
-    """
-    if any(row.get(name) for name in _CLAUDE_NOT_TYPED):
-        return ""
-    if as_dict(row.get("origin")).get("kind") not in (None, "human"):
-        return ""
-    if isinstance(content, list):
-        content = [
-            part for part in content if isinstance(part, str) or as_dict(part).get("type") == "text"
-        ]
-    whole = join_text(content)
-    if _CLAUDE_COMMAND in whole:
-        return find_inside(whole, "command-args") if "<command-args>" in whole else ""
-    text = without_tags(whole, _CLAUDE_TAGS)
-    return "" if text.startswith(_CLAUDE_NOTICES) else text
-
-
-def _claude_printed(result: Any) -> str:
-    """Return a tool's output if the model did not get it."""
-    printed = [as_dict(result).get(name) for name in ("stdout", "stderr")]
-    return "\n".join(part for part in printed if isinstance(part, str) and part)
 
 
 _CODEX_ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted")
@@ -138,8 +49,9 @@ _CODEX_TAGS = (
     "subagent_notification",
     "user_shell_command",
 )
+_CODEX_REQUEST = "\n## My request for Codex:\n"
+"""Comes before what a person typed, below the files that are open in an editor."""
 _CODEX_NOTICES = ("# AGENTS.md instructions", "<user_instructions>", "<environment_context>")
-_CODEX_EXIT_CODES = ("Exit code: ", "Process exited with code ")
 
 
 def knows_codex(row: Mapping[str, Any]) -> bool:
@@ -171,12 +83,18 @@ def read_codex(row: Mapping[str, Any], context: TranscriptContext) -> Iterator[M
     origin = digest(json.dumps(row, sort_keys=True).encode())
     if kind == "event_msg":
         context.is_mirrored = True
-        typed = without_tags(_codex_typed(item, context), _CODEX_TAGS)
+        typed = _without_codex_text(_codex_typed(item, context))
         if typed.strip():
             is_again, context.typed_item = context.typed_item == _hash(typed), ""
             yield from () if is_again else context.add_typed(typed, origin)
     elif kind == "response_item":
         yield from _codex_item(item, context, origin)
+
+
+def _without_codex_text(text: str) -> str:
+    """Return what a person typed, without what an editor puts before it."""
+    _before, mark, request = text.partition(_CODEX_REQUEST)
+    return without_tags(request if mark else text, _CODEX_TAGS).strip("\n")
 
 
 def _hash(text: str) -> str:
@@ -205,7 +123,7 @@ def _codex_item(
         if item.get("role") == "assistant":
             yield from context.spoken(text, origin)
         elif item.get("role") == "user" and not context.is_mirrored:
-            typed = "" if text.startswith(_CODEX_NOTICES) else without_tags(text, _CODEX_TAGS)
+            typed = "" if text.startswith(_CODEX_NOTICES) else _without_codex_text(text)
             if typed.strip():
                 context.typed_item = _hash(typed)  # the first event may repeat it
             yield from context.add_typed(typed, origin)
@@ -238,17 +156,7 @@ def _codex_output(output: Any) -> tuple[str, bool | None]:
         return join_text(output["output"]), code == 0 if type(code) is int else None
     if isinstance(output, dict) and isinstance(output.get("success"), bool):
         return join_text(output.get("content")), output["success"]
-    text = join_text(output)
-    head, mark, body = text.partition("\nOutput:\n")
-    texts = [
-        line[len(start) :].strip()
-        for line in head.split("\n")
-        for start in _CODEX_EXIT_CODES
-        if line.startswith(start)
-    ]
-    code_text = texts[-1] if texts else ""
-    is_ok = code_text == "0" if code_text.lstrip("-").isdigit() else None
-    return (body if mark and is_ok is not None else text), is_ok
+    return split_outcome(join_text(output))
 
 
 _GEMINI_TYPES = ("user", "gemini", "info", "error", "warning")
@@ -259,12 +167,6 @@ _GEMINI_TAGS = (
     "system-reminder",
     "user_query_meta",
 )
-_GEMINI_FRAME = ("<untrusted_context>", "</untrusted_context>")
-"""Lines around a tool's output."""
-_GEMINI_EXIT_CODE = "Exit Code: "
-_GEMINI_PRINTED = "Output: "
-_GEMINI_ADDED = (_GEMINI_EXIT_CODE, "Process Group PGID: ")
-"""How the lines about a shell command start."""
 _GEMINI_OUTCOMES = {"success": True, "error": False, "cancelled": False}
 
 
@@ -315,8 +217,8 @@ def _gemini_call(
     yield context.add_call(origin, str(call.get("name")), call.get("args"), origin)
     status, text = call.get("status"), _gemini_answer(call)
     is_ok = _GEMINI_OUTCOMES.get(status) if isinstance(status, str) else None
-    text, is_failed = _gemini_printed(text)
-    is_ok = False if is_failed else is_ok
+    text, has_worked = split_gemini_outcome(without_tags(text, ("hook_context",)))
+    is_ok = False if has_worked is False else is_ok  # a failed command has `success` as well
     if text or is_ok is not None:
         yield context.add_answer(origin, text, f"{origin}:answer", is_ok=is_ok)
 
@@ -334,22 +236,6 @@ def _gemini_answer(call: Mapping[str, Any]) -> str:
     shown = call.get("resultDisplay")
     text = "\n".join(text for text in texts if text)
     return text or (shown if isinstance(shown, str) else "")
-
-
-def _gemini_printed(text: str) -> tuple[str, bool]:
-    """Return a tool's output without the host's additions, and whether a shell command failed.
-
-    A failed command has the status `success` as well.
-    """
-    rows = [
-        row for row in without_tags(text, ("hook_context",)).split("\n") if row not in _GEMINI_FRAME
-    ]
-    codes = [row for row in rows if row.startswith(_GEMINI_EXIT_CODE)]
-    if not any(row.startswith(_GEMINI_PRINTED) for row in rows):
-        return "\n".join(rows), False
-    lines = [row.removeprefix(_GEMINI_PRINTED) for row in rows if not row.startswith(_GEMINI_ADDED)]
-    is_failed = bool(codes) and codes[-1] != f"{_GEMINI_EXIT_CODE}0"
-    return "\n".join(lines), is_failed
 
 
 def knows_opencode(row: Mapping[str, Any]) -> bool:
@@ -561,14 +447,44 @@ def _find_origin(row: Mapping[str, Any], context: TranscriptContext) -> str:
     return f"{context.line}-{digest(json.dumps(row, sort_keys=True).encode(), 6)}"
 
 
-FORMATS: dict[str, tuple[Knows, Read]] = {
-    "claude": (knows_claude, read_claude),
-    "codex": (knows_codex, read_codex),
-    "copilot": (knows_copilot, read_copilot),
-    "gemini": (knows_gemini, read_gemini),
-    "opencode": (knows_opencode, read_opencode),
-    "qwen": (knows_qwen, read_qwen),
-    "cursor": (knows_cursor, read_chat),
-    "chat": (knows_chat, read_chat),
+class Format(Value):
+    """How one format is recognised and read: by its rows of JSON, or by all lines of a text.
+
+    A file with a `session_key` holds the sessions of many, under this key of its rows;
+    `directory_key` is that of the directory in which a session ran, empty if no row has it.
+    """
+
+    knows: Callable[[Any], bool]
+    read: Callable[[Any, TranscriptContext], Iterator[Message]]
+    is_text: bool = False
+    session_key: str = ""
+    directory_key: str = ""
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether it tells of sessions of which the host has a transcript of its own."""
+        return self.is_text or bool(self.session_key)
+
+
+PLAIN = "plain"
+FORMATS: dict[str, Format] = {
+    "claude": Format(knows_claude, read_claude),
+    "codex": Format(knows_codex, read_codex),
+    "copilot": Format(knows_copilot, read_copilot),
+    "gemini": Format(knows_gemini, read_gemini),
+    "opencode": Format(knows_opencode, read_opencode),
+    "qwen": Format(knows_qwen, read_qwen),
+    "cursor": Format(knows_cursor, read_chat),
+    "chat": Format(knows_chat, read_chat),
+    "claude-history": Format(
+        knows_claude_history,
+        read_claude_history,
+        session_key="sessionId",
+        directory_key="project",
+    ),
+    "codex-history": Format(knows_codex_history, read_codex_history, session_key="session_id"),
+    "aider": Format(knows_aider, read_aider, is_text=True),
+    "specstory": Format(knows_specstory, read_specstory, is_text=True),
+    PLAIN: Format(lambda _rows: True, read_text, is_text=True),
 }
-"""For each host, the functions that recognise its rows and yield their messages."""
+"""All formats; the first one that knows most rows, or that knows a text, is chosen."""

@@ -185,6 +185,10 @@ class TranscriptContext:
                 return full[len(top) + 1 :]
         return posixpath.normpath(path)
 
+    def is_inside(self, path: str) -> bool:
+        """Return whether an absolute path is in one of the worktrees, or is one."""
+        return f"{posixpath.normpath(path)}/".startswith(tuple(f"{top}/" for top in self.tops))
+
 
 def call_line(arguments: Any) -> str:
     """Return a call's arguments in one line; it is cut only after redaction."""
@@ -366,6 +370,16 @@ def without_tags(text: str, tags: Iterable[str]) -> str:
         return text
     names = "|".join(map(re.escape, tags))
     return re.sub(rf"<({names})(?=[> \n]|\Z)(?:.*?</\1>|.*)", "", text, flags=re.DOTALL).strip()
+
+
+_COMMAND = re.compile(r"[/\\][\w:.-]+(?:\s+(?P<text>.*))?", re.DOTALL)
+"""A slash command; a path has another slash."""
+
+
+def without_command(text: str) -> str:
+    """Return a prompt without the name of a slash command at its start."""
+    command = _COMMAND.fullmatch(text.strip())
+    return ((command["text"] or "") if command else text).strip()
 
 
 def find_inside(text: str, tag: str) -> str:

@@ -6,8 +6,10 @@ every message. If the caller does not name the host, the content decides.
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import stat
 
 from memtool.errors import MemtoolError
@@ -19,7 +21,7 @@ from memtool.sessions.transcripts.formats import (
     read_opencode_document,
 )
 from memtool.sessions.transcripts.markup import TranscriptContext
-from memtool.sessions.transcripts.plain_text import read_text
+from memtool.sessions.transcripts.turns import with_origins
 from memtool.store.files import explaining_errors, open_file
 from memtool.value import Value, digest
 
@@ -28,8 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO
 
-PLAIN = "plain"
-KINDS = (*FORMATS, PLAIN)
+KINDS = tuple(FORMATS)
 """All kinds of transcripts that can be read."""
 DOCUMENT = "document"
 """The kind of JSON that spans more than its first line."""
@@ -67,6 +68,11 @@ class Reading(Value):
     is_new: bool
     """Whether the transcript was read from its start."""
     mark: Mark
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether the host has a transcript of its own of this session."""
+        return FORMATS[self.host].is_copy
 
 
 def open_transcript(path: str) -> BinaryIO:
@@ -109,15 +115,58 @@ def read(
     if not began.offset:
         first = _read_beginning(file)
         host = host or detect_host(first, path)
-        if host == PLAIN:
-            rows = _read_all(file, path).split(b"\n")
-            text_rows = [row for row in rows if b"\0" not in row]
-            text = b"\n".join(text_rows).decode(errors="replace")
-            whole = _build_whole(host, context, read_text(text))
-            return whole.replace(broken=len(rows) - len(text_rows))
+        if host in FORMATS and FORMATS[host].is_text:
+            return _read_text(file, path, host, context)
         if is_document(first):
             return _read_document(file, path, host, context)
     return _read_lines(file, path, host or began.host, context, began.offset)
+
+
+def find_host(file: BinaryIO, path: str) -> str:
+    """Detect the host of a file by its first lines. Raises MemtoolError as `detect_host` does."""
+    first = _read_beginning(file)
+    return "opencode" if first.startswith(_SQLITE) else detect_host(first, path)
+
+
+def split_sessions(
+    file: BinaryIO, path: str, tops: Sequence[str], *, host: str, session: str = ""
+) -> list[BinaryIO] | None:
+    """Return the lines of each session of a file that holds several; None for any other file.
+
+    Only sessions of these worktrees are returned, by the directory in which they ran, or all if
+    the file itself is in one of them. `session` names one to return wherever it ran.
+
+    Raises:
+        MemtoolError: the file holds no such session.
+    """
+    form = FORMATS.get(host)
+    if form is None or not form.session_key:
+        return None
+    context = TranscriptContext(tops)
+    is_inside = context.is_inside(path)
+    lines: dict[str, list[bytes]] = {}
+    name = ""
+    file.seek(0)
+    while line := file.readline(MAX_LINE):
+        row = _parse_row(line)
+        if row is not None:
+            native_id, directory = row.get(form.session_key, ""), row.get(form.directory_key)
+            is_ours = is_inside or (isinstance(directory, str) and context.is_inside(directory))
+            is_chosen = native_id == session if session else is_ours
+            name = native_id if is_chosen and isinstance(native_id, str) else _LEFT_OUT
+        lines.setdefault(name, []).append(line)
+    lines.pop(_LEFT_OUT, None)
+    if not lines:
+        what = f"no session {session}" if session else "no session that ran in this repository"
+        place = shlex.quote(path) if os.path.isabs(path) else "-"
+        raise MemtoolError(
+            f"{path} has {what}", hint=f"memtool capture {place} --session ID", code="no-session"
+        )
+    return [io.BytesIO(b"".join(rows)) for rows in lines.values()]
+
+
+_LEFT_OUT = "\0"
+"""Collects the lines of other sessions."""
 
 
 def detect_host(start: bytes, path: str) -> str:
@@ -135,7 +184,7 @@ def detect_host(start: bytes, path: str) -> str:
     if is_document(start):
         return DOCUMENT
     rows, are_most = _parse_rows(start)
-    return _choose_host(rows, path) if are_most else PLAIN
+    return _choose_host(rows, path) if are_most else _choose_text(start)
 
 
 def _without_binary(start: bytes, path: str) -> bytes:
@@ -164,11 +213,22 @@ def _parse_rows(start: bytes) -> tuple[list[dict[str, Any]], bool]:
 
 def _choose_host(rows: Sequence[Mapping[str, Any]], path: str) -> str:
     """Return the host whose format most rows match. Raises MemtoolError if none matches."""
-    counts = {name: sum(map(knows, rows)) for name, (knows, _read) in FORMATS.items()}
+    formats = {name: row for name, row in FORMATS.items() if not row.is_text}
+    counts = {name: sum(map(row.knows, rows)) for name, row in formats.items()}
     host = max(counts, key=lambda name: counts[name])
     if not counts[host]:
         raise not_transcript_error(path, "is JSON, but not a known transcript")
     return host
+
+
+def _choose_text(start: bytes) -> str:
+    rows = split_rows(start)
+    return next(name for name, row in FORMATS.items() if row.is_text and row.knows(rows))
+
+
+def split_rows(text: bytes) -> list[str]:
+    """Return the lines of a text."""
+    return text.decode(errors="replace").replace("\r\n", "\n").split("\n")
 
 
 def _parse_row(line: bytes) -> dict[str, Any] | None:
@@ -184,7 +244,7 @@ def not_transcript_error(path: str, what: str) -> MemtoolError:
     """Return the error for a file that is not a transcript."""
     return MemtoolError(
         f"{path} {what}",
-        hint=f"known formats: {', '.join(FORMATS)}, SpecStory, aider, markdown and text",
+        hint=f"known formats: {', '.join(FORMATS)}",
         code="foreign-transcript",
     )
 
@@ -193,7 +253,7 @@ def _read_lines(
     file: BinaryIO, path: str, host: str, context: TranscriptContext, offset: int
 ) -> Reading:
     """Read JSON lines from an offset on; an incomplete last line is left for later."""
-    knows, read_row = FORMATS[host]
+    form = FORMATS[host]
     messages: list[Message] = []
     readable = broken = 0
     at = offset
@@ -206,14 +266,23 @@ def _read_lines(
         at += len(line)
         if row:
             context.line += 1
-            readable += knows(row)
-            messages += read_row(row, context)
+            readable += form.knows(row)
+            messages += form.read(row, context)
     if not (offset or readable):
         raise not_transcript_error(path, f"is not a transcript of {host}")
     start, behind = _read_sample(file, 0)[:at], _read_before(file, at)
     whole = _build_whole(host, context, messages)
     mark = Mark(host, at, digest(start), digest(behind), context.state())
     return whole.replace(broken=broken, is_new=not offset, mark=mark)
+
+
+def _read_text(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
+    """Read a text as a whole, without its binary lines."""
+    lines = _read_all(file, path).split(b"\n")
+    text_lines = [line for line in lines if b"\0" not in line]
+    messages = FORMATS[host].read(split_rows(b"\n".join(text_lines)), context)
+    whole = _build_whole(host, context, with_origins(messages))
+    return whole.replace(broken=len(lines) - len(text_lines))
 
 
 def _read_document(file: BinaryIO, path: str, host: str, context: TranscriptContext) -> Reading:
@@ -236,7 +305,7 @@ def _read_document(file: BinaryIO, path: str, host: str, context: TranscriptCont
     messages: list[Message] = []
     for row in rows:
         context.line += 1
-        messages += FORMATS[writer][1](row, context)
+        messages += FORMATS[writer].read(row, context)
     return _build_whole(writer, context, messages).replace(broken=int(is_torn))
 
 
@@ -310,7 +379,7 @@ def _read_all(file: BinaryIO, path: str) -> bytes:
 
 def _is_same(file: BinaryIO, mark: Mark) -> bool:
     """Return whether a mark belongs to this file, which may have grown since."""
-    if not mark.offset or os.fstat(file.fileno()).st_size < mark.offset:
+    if not mark.offset or file.seek(0, os.SEEK_END) < mark.offset:
         return False
     start = _read_sample(file, 0)[: mark.offset]
     return mark.start == digest(start) and mark.behind == digest(_read_before(file, mark.offset))

@@ -9,9 +9,10 @@ To add a page:
 2. `templates/web/NAME.html`, which begins `{% extends "layout.html" %}` and fills the block `main`.
    Every address is written `{{ to("/m/" ~ id) }}`, a body `{{ markdown(body)|safe }}`; nothing else
    is marked safe. Inline styles and scripts do not run. A row that `j` and `k` step through has the
-   class `row`; Enter opens its first link. A form posts to `/do/VERB` with the fields of the
-   verb, `nonce`, and `next`, the path to go to. With `step` it is answered with a page: `show`
-   is a preview with a button to do it, `do` does it and offers to undo it.
+   class `row`; Enter opens its first link. A form is made by `forms.form` of `form_parts.html`,
+   with the fields of its verb and a name of its own, and its fields by `forms.line`, `forms.area`
+   and `forms.reason`: then it is shown again, as it was typed, if it is refused. `next` is the
+   path to go to. `step="show"` begins with a preview, an empty one redirects at once.
 3. A row in `PAGES`. The menu has it if `menu` is set.
 4. A test in `tests/web`: `web.get("/PATH")` of the fixture `web` asks the application in process.
 """
@@ -25,6 +26,7 @@ from memtool.web.pages.fleet import fleet
 from memtool.web.pages.forms import new, supersede
 from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
+from memtool.web.pages.memories import memories
 from memtool.web.pages.memory import memory
 from memtool.web.pages.memory_map import memory_map
 from memtool.web.pages.reports import digests, health, review
@@ -40,6 +42,7 @@ PAGES: tuple[Page, ...] = (
     Page("/findings", "findings.html", findings, menu="Lessons", is_private=True, is_slow=True),
     Page("/search", "search.html", search, menu="Search"),
     Page("/review", "review.html", review, menu="Review", is_slow=True),
+    Page("/list", "memories.html", memories, menu="Memories", is_private=True, is_slow=True),
     Page("/changes", "changes.html", changes, menu="Changes", is_slow=True),
     Page("/digests", "digests.html", digests, menu="Digests"),
     Page("/digests/{category}", "digests.html", digests),

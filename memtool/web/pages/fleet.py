@@ -5,6 +5,7 @@ from __future__ import annotations
 from memtool.commands.fleet import fleet_status
 from memtool.commands.fleet_similar import fleet_similar
 from memtool.errors import MemtoolError
+from memtool.web.refusals import word_refusal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ def fleet(context: Context, query: PageQuery) -> dict[str, Any]:
     except MemtoolError as error:
         if error.code != "no-fleet":
             raise
-        return {**values, "status": None, "refused": error, "notes": [*context.notes]}
+        refused = word_refusal(error, error.hint)
+        return {**values, "status": None, "refused": refused, "notes": []}
     try:
         values["found"] = fleet_similar(
             context, id_, all=is_all and not id_, limit=limit, seconds=COMPARE_S
@@ -40,5 +42,6 @@ def fleet(context: Context, query: PageQuery) -> dict[str, Any]:
     except MemtoolError as error:
         if error.code != "no-fleet":
             raise
-        values["refused"] = error
-    return {**values, "notes": [*context.notes]}
+        values["refused"] = word_refusal(error, error.hint)
+    notes = [] if values["refused"] else [*context.notes]  # they say the same
+    return {**values, "notes": notes}

@@ -14,6 +14,7 @@ from memtool.memory.changes import KINDS, Change, describe_change
 from memtool.value import Value
 from memtool.web import compare
 from memtool.web.lanes import SIGNS, draw_lanes, list_events, name_row
+from memtool.web.pages.reports import propose_ranges, title_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,10 +121,14 @@ def changes(context: Context, query: PageQuery) -> dict[str, Any]:
     """Return what changed between two revisions, in memory terms."""
     range_ = query.text("range")
     diff = diff_of(context, range_)
+    ranges = propose_ranges(context)
     return {
-        "title": f"Changes: {range_}" if range_ else "Changes that are not committed",
+        "title": title_range("Changes", range_, ranges)
+        if range_
+        else "Changes that are not committed",
         "asked": range_,
         "found": diff,
+        "ranges": ranges,
         "rows": [(change, describe_change(change)) for change in diff.changes],
         "notes": [*context.notes],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from memtool.commands.promote import promote
+from memtool.commands.promote import SIGNAL_WORDS, FindingRow, promote
 from memtool.commands.session import session_list, session_show
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -10,12 +10,13 @@ from memtool.memory import lifecycle, timestamps
 from memtool.redaction.mask import Mask
 from memtool.sessions.model import PRESETS, STATUSES
 from memtool.value import Value
+from memtool.web.actions import MemoryState, list_actions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
-    from memtool.commands.promote import FindingRow
     from memtool.store.context import Context
     from memtool.web.page import PageQuery
 
@@ -33,6 +34,34 @@ class CandidateRow(Value):
     source: str
     written: str
     days_left: int | None
+
+
+class Lesson(Value):
+    """A statement, with the findings of all sessions and commits that made it, the best first."""
+
+    rows: tuple[FindingRow, ...]
+
+    @property
+    def first(self) -> FindingRow:
+        """The finding to promote; the one that was promoted, if one was."""
+        return self.rows[0]
+
+    @property
+    def text(self) -> str:
+        """What it says; a commit's statement begins with its title."""
+        row = self.first
+        is_titled = row.title and not row.content.startswith(row.title)
+        return f"{row.title}: {row.content}" if row.commit and is_titled else row.content
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all its findings."""
+        return tuple(row.id for row in self.rows)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it has the evidence that it needs, and was not promoted yet."""
+        return not (self.first.promoted or self.first.why)
 
 
 def sessions(context: Context, query: PageQuery) -> dict[str, Any]:
@@ -65,7 +94,8 @@ def session(context: Context, query: PageQuery) -> dict[str, Any]:
         "title": view.session.title or view.session.id,
         "found": view,
         "head": view.session,
-        "findings": taught,
+        "lessons": group_lessons(taught),
+        "signal_words": SIGNAL_WORDS,
         "more": limit + MESSAGES if view.hidden_count else 0,
         "notes": list(dict.fromkeys(context.notes)),
     }
@@ -85,23 +115,40 @@ def findings(context: Context, query: PageQuery) -> dict[str, Any]:
         dismissed=True,
         preset=preset,  # type: ignore[arg-type]
     ).findings
-    rows = sorted(
-        (finding for finding in findings if not finding.dismissed),
-        key=lambda finding: (finding.promoted, bool(finding.why), -finding.points, finding.id),
-    )
+    lessons = group_lessons([finding for finding in findings if not finding.dismissed])
     return {
-        "title": "Findings",
+        "title": "Lessons",
         "query": query,
         "preset": preset,
         "presets": tuple(PRESETS),
-        "least": PRESETS[preset],
-        "rows": rows[:SHOWN],
-        "hidden": max(0, len(rows) - SHOWN),
-        "dismissed": [finding for finding in findings if finding.dismissed],
-        "is_open": is_open,
+        "signal_words": SIGNAL_WORDS,
+        "lessons": lessons[:SHOWN],
+        "hidden": max(0, len(lessons) - SHOWN),
+        "dismissed": group_lessons([finding for finding in findings if finding.dismissed]),
         "candidates": list_candidates(context),
+        "candidate_actions": list_actions(MemoryState("candidate", True), ("confirm", "forget")),
         "notes": list(dict.fromkeys(context.notes)),
     }
+
+
+def group_lessons(rows: Sequence[FindingRow]) -> list[Lesson]:
+    """Return what was said, each statement once, those that can be promoted first."""
+    groups: dict[str, list[FindingRow]] = {}
+    for row in rows:
+        groups.setdefault(" ".join(row.content.split()), []).append(row)
+    lessons = [
+        Lesson(tuple(sorted(group, key=lambda row: (not row.promoted, -row.points, row.id))))
+        for group in groups.values()
+    ]
+    return sorted(
+        lessons,
+        key=lambda lesson: (
+            lesson.first.promoted,
+            bool(lesson.first.why),
+            -lesson.first.points,
+            lesson.first.id,
+        ),
+    )
 
 
 def _refuse_unknown(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -111,11 +158,6 @@ def _refuse_unknown(name: str, value: str, choices: tuple[str, ...]) -> None:
             hint=f"one of {', '.join(filter(None, choices))}",
             code="usage",
         )
-
-
-def is_open(row: FindingRow) -> bool:
-    """Return whether a finding qualifies and was not promoted yet."""
-    return not (row.promoted or row.why)
 
 
 def list_candidates(context: Context) -> list[CandidateRow]:
