@@ -1,7 +1,7 @@
 """How a reviewer judged what sessions taught in this clone: precision by kind of lesson.
 
-A lesson is kept if it became a memory that was not forgotten, and dismissed if a person dismissed
-it, or forgot the memory. The same statement in several sessions is one lesson.
+A lesson counts as promoted if it became a memory that was not forgotten, and as dismissed if a
+person dismissed it, or forgot the memory. The same statement in several sessions is one lesson.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ KINDS = ("asked to remember", "recognised by a rule", "failure with its fix", "r
 
 
 class LessonJudgement(Value):
-    """The lessons of one kind: how many were kept, were dismissed, and wait for a reviewer.
+    """The lessons of one kind: how many were promoted, were dismissed, and wait for a reviewer.
 
-    `precision` is the share kept of those that were judged, None if none was.
+    `precision` is the share promoted of those that were judged, None if none was.
     """
 
     kind: str
@@ -47,7 +47,7 @@ def judge_lessons(context: Context) -> tuple[LessonJudgement, ...]:
         id_ = memories.get(mark, "")
         is_alive = id_ in tree and tree[id_].memory.status != DELETED
         outcome = (
-            "kept"
+            "promoted"
             if is_alive
             else "dismissed"
             if id_ or learned.dismissals_of(finding)
