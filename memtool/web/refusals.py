@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 SHELL = re.compile(r"\b(?:memtool|git) [a-z-]|(?<![\w-])--[a-z]|\b(?:GET|POST) /api/")
 """Matches what only a command line, or a program, can use."""
+_CLAUSE = re.compile(r"(?:[:;,] (?:run )?|\s*\()`?memtool [a-z][^;)`]*`?\)?")
+"""Matches the part of a note that says which command to run."""
 _VERB = re.compile(r"^cannot [a-z]+: ")
 
 
@@ -56,3 +58,8 @@ def capitalize(text: str) -> str:
     """Return a sentence with a capital first, unless it begins with a name such as `type:`."""
     word = text.split(" ", 1)[0]
     return text[:1].upper() + text[1:] if word.isalpha() or word.rstrip(",").isalpha() else text
+
+
+def strip_commands(note: str) -> str:
+    """Return a note without the commands that it ends with: a page has links for them."""
+    return _CLAUSE.sub("", note)

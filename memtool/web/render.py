@@ -22,6 +22,7 @@ from memtool.commands._layout import Layout, shorten_commit, shorten_foreign
 from memtool.commands._render import format_authors, format_commit, format_kind, list_states
 from memtool.value import Value, format_count
 from memtool.web.markdown import is_link, to_html
+from memtool.web.refusals import strip_commands
 from memtool.web.sent_form import pick
 
 TYPE_CHECKING = False
@@ -170,6 +171,7 @@ _environment.filters.update(
     commit_name=format_commit,
     day=_format_day,
     foreign=shorten_foreign,
+    no_commands=strip_commands,
     is_link=is_link,
     minute=_format_minute,
     people=format_authors,

@@ -22,7 +22,8 @@ MENU_WIDTH = 1100
 LIST_ROWS = 20
 SPILLS = """() => [...document.querySelectorAll("body *")].filter((one) => {
   const box = one.getBoundingClientRect();
-  return box.width && box.right > innerWidth + 1 && !one.closest(".wide, pre, table, svg, .skip");
+  const scrolls = one.closest(".wide, pre, table, svg, .skip");
+  return one.checkVisibility() && box.width && box.right > innerWidth + 1 && !scrolls;
 }).map((one) => one.outerHTML.slice(0, 120))"""
 """Elements that reach beyond the right edge, but for those that scroll in a box of their own."""
 

@@ -294,3 +294,15 @@ def test_what_agents_were_given_is_shown_by_block(sandbox: Sandbox, web: Web):
     assert "&lt;b&gt;Redis&lt;/b&gt; for a day" in page
     assert page.count('href="/m/dec-redis"') == 2
     assert 1 <= page.count('<section class="row card">') <= 2
+
+
+def test_a_note_on_a_page_that_can_write_names_no_command(sandbox: Sandbox, web: Web, writer: Web):
+    """The fact stays; who only reads gets the command, too."""
+    sandbox.memory("dec-old", "Sessions live in Redis.\n", valid_through="2026-01-01")
+    sandbox.memory("dec-new", "Sessions live in Postgres.\n")
+    sandbox.commit()
+    address = "/search?q=sessions"
+    assert "memtool list is:expired" in web.get(address).text
+    page = writer.get(address).text
+    assert "expired" in page
+    assert "memtool list" not in page

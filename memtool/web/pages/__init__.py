@@ -36,13 +36,13 @@ from memtool.web.pages.status import status
 
 PAGES: tuple[Page, ...] = (
     Page("/", "status.html", status, menu="Status", is_private=True, is_slow=True),
+    Page("/list", "memories.html", memories, menu="Memories", is_private=True, is_slow=True),
     Page("/map", "map.html", memory_map, menu="Map", is_private=True, is_slow=True),
     Page("/timeline", "timeline.html", timeline, menu="Timeline", is_private=True, is_slow=True),
     Page("/conflicts", "conflicts.html", conflicts, menu="Conflicts", is_slow=True),
     Page("/findings", "findings.html", findings, menu="Lessons", is_private=True, is_slow=True),
     Page("/search", "search.html", search, menu="Search"),
     Page("/review", "review.html", review, menu="Review", is_slow=True),
-    Page("/list", "memories.html", memories, menu="Memories", is_private=True, is_slow=True),
     Page("/changes", "changes.html", changes, menu="Changes", is_slow=True),
     Page("/digests", "digests.html", digests, menu="Digests"),
     Page("/digests/{category}", "digests.html", digests),
