@@ -665,7 +665,7 @@ class Objects:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self._depth = max(0, self._depth - 1)  # some are closed that were never entered
+        self._depth -= 1
         if self._depth:
             return
         self._on_close()
