@@ -214,6 +214,7 @@ class History:
         self._commits: dict[str, Commit] = {}
 
     def __enter__(self) -> Self:
+        self._objects.__enter__()
         return self
 
     def __exit__(self, *_error: object) -> None:

@@ -90,7 +90,7 @@ def test_sessions_have_findings_and_the_ledger_has_answers(built: tuple[Demo, Sa
     context = built[1].context()
     assert [session.status for session in session_list(context).sessions].count("open") == 1
     findings = promote(context, list=True).findings
-    assert max(finding.points for finding in findings) == 9
+    assert max(finding.points for finding in findings) == 6
     used = stats(context)
     assert used.last_injected
     assert {latency.verb for latency in used.latencies} == {

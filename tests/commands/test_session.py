@@ -134,7 +134,7 @@ def test_a_fork_of_an_open_session_has_its_findings_and_shows_its_messages(
 ) -> None:
     """It goes on on its own, and says after which message it left; so does a fork of the fork."""
     id_ = start(sandbox)
-    session.session_add(sandbox.context(), id_, "We decided: payments are never retried, ever.")
+    session.session_add(sandbox.context(), id_, "Remember: payments are never retried, ever.")
     assert session.session_fork(sandbox.context(), id_, dry_run=True).findings == 1
     assert not (place(sandbox) / id_ / "findings.jsonl").exists()
     made = session.session_fork(sandbox.context(), id_, agent="codex")

@@ -30,7 +30,7 @@ from memtool.errors import MemtoolError
 from memtool.hosts.diagnostics import BROKEN, GOOD, WARNING, CheckResult
 
 KEY = "AKIA" + "Q3EGRZXT5MPLHV2B"
-RULE = "From now on always use uv in this repository."
+RULE = "Remember: always use uv in this repository."
 
 
 def session(sandbox: Sandbox, *texts: str, **env: str) -> str:
@@ -224,7 +224,7 @@ def test_the_doctor_names_damaged_sessions_and_repairs_them(sandbox: Sandbox) ->
 
 def test_a_diff_shows_what_both_have_and_what_each_has_alone(sandbox: Sandbox) -> None:
     """Findings by what they say, files, messages of the same lines, calls that still fail."""
-    first = session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    first = session(sandbox, RULE, "Carts must only be kept in Postgres.")
     context = sandbox.context()
     second = session_start(context, agent="codex").id
     session_add(context, second, RULE.upper().capitalize(), file=("a.py",))
@@ -232,7 +232,7 @@ def test_a_diff_shows_what_both_have_and_what_each_has_alone(sandbox: Sandbox) -
     session_end(context, second)
     difference = session_diff(context, first, second)
     assert difference.findings == ("Always use uv in this repository.",)
-    assert difference.a.findings == ("We decided to keep the carts in Postgres.",)
+    assert difference.a.findings == ("Carts must only be kept in Postgres.",)
     assert (difference.b.findings, difference.b.files, difference.b.failed) == (
         (),
         ("a.py",),
@@ -254,7 +254,7 @@ def test_a_diff_shows_what_both_have_and_what_each_has_alone(sandbox: Sandbox) -
 
 def test_what_was_said_before_a_fork_is_in_both(sandbox: Sandbox) -> None:
     """The fork has its parent's messages up to there, and the parent goes on alone."""
-    first = session(sandbox, RULE, "We decided to keep the carts in Postgres.")
+    first = session(sandbox, RULE, "Carts must only be kept in Postgres.")
     fork = session_fork(sandbox.context(), first).id
     session_add(sandbox.context(), first, "One more.", reopen=True)
     difference = session_diff(sandbox.context(), fork, first)

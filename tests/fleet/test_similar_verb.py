@@ -172,4 +172,4 @@ def test_without_a_fleet_the_menu_has_no_page(fleet: Fleet) -> None:
     assert 'href="/fleet"' not in web.get("/search").text
     assert "/fleet?id=" not in web.get("/m/dec-a").text
     page = web.get("/fleet")
-    assert (page.status, "cannot ask other repositories" in page.text) == (200, True)
+    assert (page.status, "A fleet is a number of repositories" in page.text) == (200, True)

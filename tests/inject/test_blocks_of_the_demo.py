@@ -152,7 +152,7 @@ def test_the_block_of_a_file_is_small(harbor: Harbor) -> None:
 
 def test_the_user_is_told_once_in_a_session_what_waits(harbor: Harbor) -> None:
     """In a message that the agent does not get, whether the session is resumed or compacted."""
-    message = "memtool: 3 candidates, 6 lessons, 3 conflicts: memtool status"
+    message = "memtool: 3 candidates, 4 lessons, 3 conflicts: memtool status"
     assert harbor.hook("session-start", source="startup")["user"] == message
     for source in ("resume", "compact", "clear"):
         assert harbor.hook("session-start", source=source)["user"] == ""
