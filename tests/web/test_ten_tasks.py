@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-MOST_CLICKS = 3
+MAX_CLICKS = 3
 
 
 class Newcomer:
@@ -136,4 +136,4 @@ def test_ten_tasks_take_three_clicks_each(site: Site, tmp_path: Path):  # noqa: 
         task(person)
         clicks[task.__name__] = person.clicks
     (tmp_path / "clicks.txt").write_text(str(clicks))
-    assert {name: count for name, count in clicks.items() if count > MOST_CLICKS} == {}
+    assert {name: count for name, count in clicks.items() if count > MAX_CLICKS} == {}
