@@ -172,6 +172,7 @@ def test_what_was_typed_and_what_failed_is_kept(
     ask(team, client, model, f"{RULE} The database is {SECRET}.")
     listed = ended_sessions(team, client)
     assert "From now on never call" in listed
+    run(team, "config", "capture.traces", "on")
     output = run(team, "promote", "--list", "--json")
     assert "payment provider" in output
     assert "pool of 5 is exhausted" in output
@@ -202,7 +203,10 @@ def test_the_worktree_is_looked_at_when_a_command_fails(
     )
     ask(team, client, model, "please go on")
     ended_sessions(team, client)
-    assert run(team, "promote", "--preset", "aggressive")
+    run(team, "config", "capture.traces", "on")
+    rows = json.loads(run(team, "promote", "--list", "--json"))["findings"]
+    (error,) = (row["id"] for row in rows if row["category"] == "error")
+    assert run(team, "promote", "--finding", error)
     (path,) = team.path.glob(".memory/episodic/*/*.md")
     lines = path.read_text().splitlines()
     assert 'argv: ["sh", "check.sh"]' in lines
