@@ -46,13 +46,11 @@ def judge_lessons(context: Context) -> tuple[LessonJudgement, ...]:
         mark = compute_fingerprint(finding.content)
         id_ = memories.get(mark, "")
         is_alive = id_ in tree and tree[id_].memory.status != DELETED
-        outcome = (
-            "promoted"
-            if is_alive
-            else "dismissed"
-            if id_ or learned.dismissals_of(finding)
-            else "waiting"
-        )
+        outcome = "waiting"
+        if is_alive:
+            outcome = "promoted"
+        elif id_ or learned.dismissals_of(finding):
+            outcome = "dismissed"
         outcomes[_find_kind(finding)][mark] = outcome
     return tuple(
         _sum_up(kind, [*by_mark.values()]) for kind, by_mark in outcomes.items() if by_mark

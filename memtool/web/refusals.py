@@ -30,10 +30,10 @@ class PageRefusal(Value):
     """
 
     sentence: str
-    lines: tuple[str, ...]
-    pointer: str
-    hint: str
-    commands: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    pointer: str = ""
+    hint: str = ""
+    commands: tuple[str, ...] = ()
 
 
 def word_refusal(error: MemtoolError, hint: str) -> PageRefusal:

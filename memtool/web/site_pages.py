@@ -131,10 +131,7 @@ class StaticSite:
                 "refused": PageRefusal(
                     "This memory is not here: it was removed or forgotten, is labelled as private, "
                     "or was never written.",
-                    (),
-                    "",
-                    "The lists lead to every memory of the site.",
-                    (),
+                    hint="The lists lead to every memory of the site.",
                 ),
             },
         )

@@ -19,8 +19,9 @@ from memtool.sessions.model import INTENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from memtool.sessions.extract.scene import ToolRun
     from memtool.sessions.model import Finding, Message
 
 MAX_MESSAGES = 10_000
@@ -89,37 +90,32 @@ def _drop_retracted(stated: list[Finding], scene: Scene) -> list[Finding]:
 
 def _drop_undone(fixes: list[Finding], scene: Scene) -> list[Finding]:
     """Drop fixes that git undid, that a person denies, or whose failure came again."""
-    denials = [
-        message.number
-        for message in (scene.people if fixes else ())
-        if statements.is_denial_of_fix(scene.sentences[message.number])
-    ]
-    return [
-        fix
-        for fix in fixes
-        if not any(
-            scene.last_human_before(number) <= fix.messages[-1] < number for number in denials
-        )
-        and not _is_undone(fix, scene)
-    ]
-
-
-def _is_undone(fix: Finding, scene: Scene) -> bool:
+    if not fixes:
+        return []
+    gone: list[Finding] = []  # another one may say the same, and hold
+    for message in scene.people:
+        if statements.is_denial_of_fix(scene.sentences[message.number]):
+            since = scene.last_human_before(message.number)
+            gone += (fix for fix in fixes if since <= fix.messages[-1] < message.number)
     for run in scene.runs:
-        behind = run.answer.number - fix.messages[-1]
-        if not run.is_command or behind <= 0:
-            continue
-        call = run.call.call
-        if run.is_ok is False:
-            failure = find_failure(run.answer.text)
-            if (
-                failure is not None
-                and failure.what == fix.field("failure")
-                and normalize_command(call) == fix.field("command")
-            ):
-                return True
-        elif _UNDOES.search(call) and behind <= MAX_BACK and fix.files:
-            names_it = any(path in call for path in fix.files)
-            if names_it or "--hard" in call or call.rstrip().endswith(" ."):
-                return True
-    return False
+        earlier = [fix for fix in fixes if fix.messages[-1] < run.answer.number]
+        if earlier and run.is_command:
+            gone += _find_undone(earlier, run)
+    return [fix for fix in fixes if fix not in gone]
+
+
+def _find_undone(fixes: list[Finding], run: ToolRun) -> Iterator[Finding]:
+    """Yield the fixes that a later run undoes, or whose failure it shows again."""
+    call = run.call.call
+    if run.is_ok is False:
+        failure = find_failure(run.answer.text)
+        command = normalize_command(call)
+        for fix in fixes if failure is not None else ():
+            if failure and (failure.what, command) == (fix.field("failure"), fix.field("command")):
+                yield fix
+    elif _UNDOES.search(call):
+        is_whole = "--hard" in call or call.rstrip().endswith(" .")
+        for fix in fixes:
+            is_near = run.answer.number - fix.messages[-1] <= MAX_BACK
+            if is_near and fix.files and (is_whole or any(path in call for path in fix.files)):
+                yield fix

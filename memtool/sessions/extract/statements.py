@@ -21,6 +21,7 @@ from memtool.sessions.extract.sentences import (
     to_sentence,
 )
 from memtool.sessions.model import INTENT, PIN
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,14 +45,11 @@ _BETWEEN = " \t:,;!-\u2013\u2014\uff1a\uff0c"
 _THAT = ("that", "dass", "daß", "que", "che", "что", "що")
 
 
-class Stated:
+class Stated(Value):
     """A sentence that a rule recognises: the rule, and the statement without its introduction."""
 
-    __slots__ = ("rule", "text")
-
-    def __init__(self, rule: str, text: str) -> None:
-        self.rule = rule
-        self.text = text
+    rule: str
+    text: str
 
 
 def find(scene: Scene) -> Iterator[Finding]:
@@ -73,22 +71,19 @@ def read_statement(sentence: Sentence, *, is_long: bool = False) -> Stated | Non
     """
     text = strip_opening(sentence.text)
     plain = normalize(text)
-    row, place = next(
-        ((row, place) for row in read_rules("statements") if (place := row.find(plain))),
-        (None, None),
-    )
-    if row is None or place is None:
+    matches = ((row.name, row.find(plain)) for row in read_rules("statements"))
+    rule, place = next((match for match in matches if match[1]), ("", None))
+    if place is None:
         return None
-    rule = row.name
     is_asked = rule in (PINNED, REMEMBER)
     veto = _find_veto(text, plain)
     if veto and (not is_asked or veto in NEVER_REMEMBERED):
         return None
     if not is_asked and (is_long or _count_words(text) > MAX_WORDS):
         return None
-    return Stated(
-        rule, _cut(text, plain[: place[1]].strip()) if rule in CUT and place[0] <= 1 else text
-    )
+    begin, end = place
+    is_introduced = rule in CUT and begin <= 1
+    return Stated(rule, _cut(text, plain[:end].strip()) if is_introduced else text)
 
 
 def _count_words(text: str) -> int:
