@@ -123,8 +123,8 @@ def quote_messages(sessions: Sessions, statements: Iterable[Finding]) -> dict[st
             continue
         for finding in findings_here:
             cited = [by_number[number] for number in finding.messages if number in by_number]
-            said = [message for message in cited if message.role == "user"] or cited
-            if quote := _quote(said[-1].text, finding.content) if said else "":
+            sources = [message for message in cited if message.role == "user"] or cited
+            if quote := _quote(sources[-1].text, finding.content) if sources else "":
                 quotes[finding.id] = quote
     return quotes
 

@@ -261,9 +261,9 @@ def test_instructions_and_skill_name_the_same_words_of_a_wish():
     instructions = format_instructions(list_tools())
     assert estimate_tokens(instructions) <= 150
     row = next(line for line in load_skill().body.splitlines() if "THEIR SENTENCE" in line)
-    said = re.findall(r'"([^"]+)"', row)
-    assert said == re.findall(r'"([^"]+)"', instructions)
-    assert [word for word in said if not may_be_wish(normalize(word))] == []
+    words = re.findall(r'"([^"]+)"', row)
+    assert words == re.findall(r'"([^"]+)"', instructions)
+    assert [word for word in words if not may_be_wish(normalize(word))] == []
 
 
 def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):

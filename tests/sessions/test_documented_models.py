@@ -106,8 +106,8 @@ class ChatHandler(BaseHTTPRequestHandler):
     """A server with the chat interface of OpenAI, whose model finds one statement."""
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        is_whole = self.path == "/v1/chat/completions" and SAID in asked["messages"][0]["content"]
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        is_whole = self.path == "/v1/chat/completions" and SAID in request["messages"][0]["content"]
         message = {"role": "assistant", "content": answer_with({}) if is_whole else "what?"}
         self.send_response(200)
         self.end_headers()
