@@ -634,10 +634,10 @@ class StoredCatalog(Catalog):
         )
 
     def find_absent(self, ids: Iterable[str]) -> set[str]:
-        (first, *others) = self.index.parts
-        if others or first.dead:
+        parts = self.index.parts
+        if len(parts) > 1 or parts[0].dead:
             return super().find_absent(ids)
-        return first.memories.find_absent(ids)
+        return parts[0].memories.find_absent(ids)
 
     @cached_property
     def premises(self) -> dict[str, tuple[str, ...]]:
