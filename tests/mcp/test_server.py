@@ -18,6 +18,7 @@ from conftest import Sandbox, make_memory
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
+from memtool.authoring.phrases import normalize
 from memtool.calls.run import ServedRepository
 from memtool.calls.wording import with_tools
 from memtool.hosts.edits import load_skill
@@ -25,7 +26,6 @@ from memtool.inject.budget import estimate_tokens
 from memtool.mcp import transport
 from memtool.mcp.server import COMMON, ServerMethods, format_instructions, list_tools
 from memtool.memory import document
-from memtool.sessions.extract.phrases import normalize
 from memtool.sessions.extract.rules import may_be_wish
 
 if TYPE_CHECKING:
