@@ -79,13 +79,13 @@ def settle(base: Fields | None, ours: Fields, theirs: Fields) -> Settled:
             settled[key] = other
         elif key in BY_NAME:
             settled[key] = _settle_key(key, old, mine, other)
-    return {key: _order_table(key, value) for key, value in settled.items()}
+    return {key: _normalize(key, value) for key, value in settled.items()}
 
 
-def _order_table(key: str, value: FieldValue | None) -> FieldValue | None:
-    """Return a table with its entries in the order of the field table, whichever side it is of."""
+def _normalize(key: str, value: FieldValue | None) -> FieldValue | None:
+    """Return a value in one spelling, whichever side it is of: a table in order, no empty list."""
     if not isinstance(value, dict):
-        return value
+        return None if value == () else value
     return {name: value[name] for name in BY_NAME[key].choices if name in value}
 
 
@@ -190,7 +190,7 @@ def prepare_sides(sides: Sides, path: str = "") -> Sides:
     names = {key for _fields, lines in read for key in lines if is_mutable(key)}
     for key in sorted(names - settled.keys()):
         if ours.get(key) == theirs.get(key) and len({rows.get(key) for _f, rows in read}) > 1:
-            settled[key] = _order_table(key, ours.get(key))  # one value in several spellings
+            settled[key] = _normalize(key, ours.get(key))  # one value in several spellings
     edited = [_with(text, settled, path) for text in texts]
     return Sides(None if sides.base is None else edited[2], edited[0], edited[1])
 
