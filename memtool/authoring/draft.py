@@ -428,11 +428,19 @@ def refuse_absent_commits(context: Context, memory: Memory) -> None:
 
 
 def submit_draft(
-    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
+    context: Context,
+    memory: Memory,
+    *,
+    has_own_id: bool,
+    edit: bool,
+    commit: bool,
+    dry_run: bool,
+    settles: Sequence[str] = (),
 ) -> WriteResult:
     """Write a draft, unless it repeats a memory.
 
-    It is edited first with `edit`, or if it has no text and the user can be prompted.
+    It is edited first with `edit`, or if it has no text and the user can be prompted. `settles` are
+    memories that accept it as a cause.
 
     Raises:
         MemtoolError: it is refused; the hint names the path of an edited draft.
@@ -447,7 +455,13 @@ def submit_draft(
 
     def write_result(memory: Memory) -> WriteResult:
         return write.write_new(
-            context, memory, repeats="refuse", has_own_id=has_own_id, commit=commit, dry_run=dry_run
+            context,
+            memory,
+            repeats="refuse",
+            has_own_id=has_own_id,
+            commit=commit,
+            dry_run=dry_run,
+            settles=settles,
         )
 
     if not edit or dry_run:
