@@ -121,6 +121,7 @@ ERROR_CODES: dict[str, str] = {
     "unknown-query": "no saved query has this name",
     "unknown-revision": "git does not know the revision",
     "unproven": "the rewritten history failed verification and must not be pushed",
+    "unsettled": "what the memory rests on no longer holds",
     "unrelated": "the commits have no common history",
     "usage": "the call is wrong; the hint shows the right form",
 }

@@ -45,6 +45,7 @@ NOT_BY_SET = {
     "checked": "memtool confirm writes it",
     "deleted": "memtool forget writes it",
     "retired": "memtool archive writes it",
+    "settled_on": "memtool confirm --still-holds writes it",
 }
 """Keys that `--set` refuses, since it would bypass their checks, and what to use instead."""
 
@@ -170,7 +171,7 @@ def _is_settable(key: Any) -> bool:
     """
     if not isinstance(key, str):
         raise MemtoolError(f"a key must be text, not {type(key).__name__}", hint=_KEYS_HINT)
-    if key in ("checked", "deleted", "retired"):
+    if key in ("checked", "deleted", "retired", "settled_on"):
         raise MemtoolError(f"cannot set {key} here", hint=NOT_BY_SET[key])
     if key not in BY_NAME and key != "body" and not _is_own_key(key):
         raise _unknown_key_error(key, f"{key}=VALUE")
@@ -427,11 +428,19 @@ def refuse_absent_commits(context: Context, memory: Memory) -> None:
 
 
 def submit_draft(
-    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
+    context: Context,
+    memory: Memory,
+    *,
+    has_own_id: bool,
+    edit: bool,
+    commit: bool,
+    dry_run: bool,
+    settles: Sequence[str] = (),
 ) -> WriteResult:
     """Write a draft, unless it repeats a memory.
 
-    It is edited first with `edit`, or if it has no text and the user can be prompted.
+    It is edited first with `edit`, or if it has no text and the user can be prompted. `settles` are
+    memories that accept it as a cause.
 
     Raises:
         MemtoolError: it is refused; the hint names the path of an edited draft.
@@ -446,7 +455,13 @@ def submit_draft(
 
     def write_result(memory: Memory) -> WriteResult:
         return write.write_new(
-            context, memory, repeats="refuse", has_own_id=has_own_id, commit=commit, dry_run=dry_run
+            context,
+            memory,
+            repeats="refuse",
+            has_own_id=has_own_id,
+            commit=commit,
+            dry_run=dry_run,
+            settles=settles,
         )
 
     if not edit or dry_run:

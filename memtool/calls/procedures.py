@@ -182,6 +182,7 @@ CHOICES: tuple[Choice, ...] = (
             "file",
             "source",
             "supersedes",
+            "with_conclusions",
             "said_by_user",
             "commit",
             "dry_run",

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict, Unpack
 
 from memtool.authoring import draft, resolve, write
 from memtool.authoring.classification import classify
 from memtool.authoring.write import WriteResult
-from memtool.commands import _features, _filters
+from memtool.commands import _features, _filters, _settling
 from memtool.commands._render import format_written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
 from memtool.memory.memory import Fields, Memory, first_sentence
+from memtool.search.unsettled import Unsettled
 from memtool.store.context import Context
+from memtool.store.tree import Tree
 
 __all__ = ["new", "remember", "render", "supersede"]
 
@@ -169,6 +172,7 @@ def supersede(
     title: str,
     *,
     type: Literal["", "decision", "semantic", "episodic", "state"] = "",
+    with_conclusions: bool = False,
     **options: Unpack[DraftOptions],
 ) -> WriteResult:
     """Correct a memory: write a new one that replaces it.
@@ -176,6 +180,9 @@ def supersede(
     The old one stays readable. Type, category, tags, files and the like carry over unless you name
     others, and a pinned memory stays pinned. To join two memories that replace the same one, name
     the second with --supersedes.
+
+    What rests on the old memory is unsettled then, until somebody looks at it. If the new one only
+    says the same in other words, --with-conclusions settles that in the same commit.
 
     Example:
         memtool supersede dec-2g54 "Hold a seat for 25 minutes" --body "Banks are slow."
@@ -185,6 +192,7 @@ def supersede(
         old: the memory to replace, by id or words; nothing may supersede it yet
         title: what holds now, in one line
         type: decision, semantic, episodic or state
+        with_conclusions: only the words change: what rests on the old one holds
         supersedes: another memory that it replaces; may be repeated
         id: the id, instead of a new one
         commit: commit this file only
@@ -195,7 +203,12 @@ def supersede(
     ids = write.find_replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree[ids[0]].memory
     memory = _build_draft(context, type or replaced.type, title, options, ids, replaced)
-    done = _submit_draft(context, memory, options)
+    settles = _find_settled(context, tree, memory) if with_conclusions else ()
+    done = _submit_draft(context, memory, options, settles)
+    if with_conclusions:
+        context.notes.append(_settling.describe_settled(settles, ids, dry_run=dry_run))
+    elif memory.replaces and not dry_run:
+        _settling.note_reach(context, ids)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
     context.notes += filter(None, [still_open])
     return done
@@ -244,8 +257,29 @@ def _build_draft(
     )
 
 
-def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> WriteResult:
-    """Write a draft, and rebuild the digests that quote superseded memories."""
+def _find_settled(context: Context, tree: Tree, memory: Memory) -> list[str]:
+    """Return what rests on the memories that a draft replaces, to be settled with it.
+
+    Raises:
+        MemtoolError: the draft only proposes to replace them.
+    """
+    if memory.proposes:
+        raise MemtoolError(
+            f"cannot settle what rests on {memory.proposes[0]}: a candidate replaces nothing, and "
+            "only the user can confirm it",
+            hint="leave out --with-conclusions",
+            code="agent",
+        )
+    return _settling.find_conclusions(Unsettled(tree, context.clock.now), memory.supersedes)
+
+
+def _submit_draft(
+    context: Context, memory: Memory, options: DraftOptions, settles: Sequence[str] = ()
+) -> WriteResult:
+    """Write a draft, and rebuild the digests that quote superseded memories.
+
+    `settles` are memories that accept it as a cause.
+    """
     commit, dry_run = options.get("commit", False), options.get("dry_run", False)
     done = draft.submit_draft(
         context,
@@ -254,6 +288,7 @@ def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> Wr
         edit=options.get("edit", False),
         commit=commit,
         dry_run=dry_run,
+        settles=settles,
     )
     if memory.proposes:
         olds = ", ".join(memory.proposes)

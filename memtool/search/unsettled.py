@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from memtool.memory import lifecycle, premises
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
+from memtool.memory.fields import SETTLED
+from memtool.memory.memory import has_reason_added
 from memtool.memory.premises import BROKEN, DEPRECATED, ENDED, FORGOTTEN, MISSING
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.value import cached_property
@@ -17,6 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from memtool.memory.drift import Drift
     from memtool.memory.lineage import Lineage
     from memtool.memory.premises import Cause
     from memtool.search.features import FileWitness
@@ -50,6 +53,14 @@ class Unsettled:
         self._faults: dict[str, str] = {}
         self._settled: Mapping[str, tuple[str, ...]] | None = None
         """What each memory accepts, once all are read."""
+        self._accepted: Mapping[str, tuple[str, ...]] = {}
+        """What memories accept in addition; those named here are not broken."""
+
+    def accepting(self, accepted: Mapping[str, tuple[str, ...]]) -> Unsettled:
+        """Return the same as it would be if these memories were confirmed, with these causes."""
+        other = Unsettled(self.tree, self._now, self._drift, self.lineage)
+        other._accepted = accepted
+        return other
 
     # Some memories
 
@@ -140,30 +151,36 @@ class Unsettled:
         drifts = self._drift.find(named) if self._drift else {}
         for record in named:
             drift = drifts.get(record.path)
-            if drift is not None and drift.level == BROKEN_LEVEL:
+            if self._is_broken(record.id, drift):
                 self._faults[record.id] = BROKEN
         for record in suspects:
             if record.id in cited:
                 self._faults[record.id] = self._find_own_fault(record) or self._faults[record.id]
         self._settled = {
-            record.id: record.memory.items("settled_on")
-            for record in self.tree.of_kinds(lambda kind: bool(kind.fields.get("settled_on")))
+            record.id: record.memory.items(SETTLED)
+            for record in self.tree.of_kinds(lambda kind: bool(kind.fields.get(SETTLED)))
         }
 
     # What the walk asks
 
     def list_settled(self, id_: str) -> tuple[str, ...]:
         """Return the causes that a memory accepts."""
+        added = self._accepted.get(id_, ())
         if self._settled is not None:
-            return self._settled.get(id_, ())
+            return (*self._settled.get(id_, ()), *added)
         record = self.tree.get(id_)
-        return () if record is None else record.memory.items("settled_on")
+        return added if record is None else (*record.memory.items(SETTLED), *added)
 
     def says_same(self, old: str, new: str) -> bool:
-        """Return whether two memories have the same title and body."""
-        records = self.tree.get(old), self.tree.get(new)
-        first, second = (r and (r.memory.title, r.memory.body.strip()) for r in records)
-        return first is not None and first == second
+        """Return whether two memories have the same title and body.
+
+        The reason that `resolve` and `undo` add to the text that holds makes no difference.
+        """
+        first, second = self.tree.get(old), self.tree.get(new)
+        if first is None or second is None or first.memory.title != second.memory.title:
+            return False
+        body, old_body = second.memory.body, first.memory.body
+        return body.strip() == old_body.strip() or has_reason_added(body, old_body)
 
     def find_fault(self, id_: str) -> str:
         """Return why a memory no longer holds; empty if it does."""
@@ -186,4 +203,7 @@ class Unsettled:
 
     def _find_drift_fault(self, record: Record) -> str:
         drift = None if self._drift is None else self._drift(record)
-        return BROKEN if drift is not None and drift.level == BROKEN_LEVEL else ""
+        return BROKEN if self._is_broken(record.id, drift) else ""
+
+    def _is_broken(self, id_: str, drift: Drift | None) -> bool:
+        return drift is not None and drift.level == BROKEN_LEVEL and id_ not in self._accepted

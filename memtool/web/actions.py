@@ -10,6 +10,8 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.drift import BROKEN
 from memtool.memory.visibility import DEPRECATED, GONE
+from memtool.search.scope import build_drift_witness
+from memtool.search.unsettled import Unsettled
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -27,6 +29,7 @@ REQUIRED, OPTIONAL = "required", "optional"
 STEP_WORDS = {
     "accepted": "both hold",
     "superseded": "it was replaced",
+    "settled": "it was settled",
     "tagged": "its tags",
 }
 """The last change of a memory in words, where its kind is none."""
@@ -43,6 +46,12 @@ class MemoryState(Value):
     is_broken: bool = False
     has_suggested_files: bool = False
     last_step: str = ""
+    is_unsettled: bool = False
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether the code that it cites, or what it rests on, no longer is as it was."""
+        return self.is_broken or self.is_unsettled
 
     @property
     def is_in_use(self) -> bool:
@@ -71,13 +80,13 @@ ACTIONS: tuple[Action, ...] = (
         "confirm",
         "confirm",
         "Confirm that it holds",
-        lambda memory: memory.is_in_use and not memory.is_broken,
+        lambda memory: memory.is_in_use and not memory.has_changed,
     ),
     Action(
         "still-holds",
         "confirm",
-        "Confirm although the code changed",
-        lambda memory: memory.is_in_use and memory.is_broken,
+        "Confirm that it still holds",
+        lambda memory: memory.is_in_use and memory.has_changed,
         ("still_holds",),
     ),
     Action(
@@ -157,8 +166,15 @@ def find_actions(
             shown.drift is not None and shown.drift.level == BROKEN,
             bool(shown.suggested_files),
             _find_last_step(context, shown.id) if is_changed else "",
+            _is_unsettled(context, shown.id),
         )
     )
+
+
+def _is_unsettled(context: Context, id_: str) -> bool:
+    tree = index.open(context, exact=True)
+    drift = build_drift_witness(tree, lambda: context.provenance_reader(tree))
+    return bool(Unsettled(tree, context.clock.now, drift).find([id_]))
 
 
 def _find_last_step(context: Context, id_: str) -> str:
