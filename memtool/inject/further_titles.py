@@ -92,6 +92,7 @@ def format_title(own: RepositoryCandidates, record: Record, origin: Origin) -> s
     shorten = own.grounds.tree.short_ids.shorten
     rivals = name_ids([*map(shorten, own.grounds.find_rivals(record.id))])
     marks += [f"conflicts with {rivals}"] if rivals else []
+    marks += own.grounds.list_briefs(record)
     mark = f" ({', '.join(marks)})" if marks else ""
     return f"{shorten(record.id)} {memory.title}{mark}"
 
