@@ -63,7 +63,8 @@ def choose(
     for record in _list_records(own):
         if len(chosen) >= max_titles:
             break
-        if record.id in seen_ids or own.grounds.find_refusal(record):
+        is_hidden = own.grounds.find_refusal(record) or own.grounds.find_withholding(record)
+        if record.id in seen_ids or is_hidden:
             continue
         text = ComparedText(record.memory)
         if any(says_same(text, other) for other in texts):

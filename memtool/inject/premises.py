@@ -137,15 +137,16 @@ class Premises:
     def _weigh(self, record: Record, cause: Cause, premise: str) -> tuple[str, bool]:
         """Return how a change is less trusted than a memory, and whether it may withhold it."""
         other = self._tree.get(cause.id)
-        if self._trust is None or other is None or cause.reason == BROKEN:
-            return "", False  # nobody vouches for what is missing or for the code of a branch
+        is_circle = cause.reason == REPLACED and cause.id == premise
+        if self._trust is None or other is None or is_circle or cause.reason == BROKEN:
+            return "", False  # no version of a memory says it, whose trust could be compared
         level = self._trust(other)
         if RANK[level] < RANK[self._trust(record)]:
             return _LESS_TRUSTED[level], False
         if cause.reason != REPLACED:
             return "", True
         is_granted = cause.id in self._lineage.find_heads(premise)
-        return "" if is_granted else _UNPROVEN, is_granted and cause.id != premise
+        return "" if is_granted else _UNPROVEN, is_granted
 
     # What the signal asks
 

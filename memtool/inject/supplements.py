@@ -34,10 +34,13 @@ def add_supplements(
     block or the session has it; then a cap refuses a withheld candidate.
     """
     shown_ids = {candidate.record.id for candidate in shown}
+    replaced_ids = {record.id for candidate in shown for record in candidate.withheld}
     own_ids = {candidate.record.id for candidate in chosen}
     supplied: list[Candidate] = []
     withheld: dict[str, list[Candidate]] = {}
     for candidate in chosen:
+        if candidate.record.id in replaced_ids:
+            continue
         other = _find_other(candidate.record, grounds, seen)
         if other is None or other.id in shown_ids:
             supplied.append(candidate)

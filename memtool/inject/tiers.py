@@ -91,11 +91,12 @@ class Cap:
         self.tokens = tokens
         self.is_soft = is_soft
         self._notice = notice
-        self._refused: list[Candidate] = []
+        self._refused: dict[tuple[str, str], Candidate] = {}
+        """By scope and id: several tiers may bring one memory."""
 
     def list_notices(self) -> list[str]:
         """Return the sentences about those left out."""
-        return [*self._notice(self._refused)] if self._refused else []
+        return [*self._notice([*self._refused.values()])] if self._refused else []
 
     def is_beyond(self, candidate: Candidate, tokens: int) -> bool:
         """Return whether a candidate with these tokens would exceed the cap."""
@@ -105,7 +106,7 @@ class Cap:
 
     def refuse(self, candidate: Candidate) -> CandidateVerdict:
         """Note a candidate as left out, and return the verdict."""
-        self._refused.append(candidate)
+        self._refused[candidate.scope, candidate.record.id] = candidate
         return build_verdict(candidate, self.reason, is_taken=False)
 
     def take(self, candidate: Candidate, tokens: int, places: int = 1) -> None:
