@@ -289,6 +289,16 @@ ROWS: tuple[Row, ...] = (
         ("local", "committed", "trusted", "signed"),
     ),
     (
+        "inject.unsettled",
+        "mark",
+        (
+            "a memory that rests on what no longer holds, in a block: mark shows it with a line "
+            "and what its premise is now, withhold shows only what its premise is now, unless it "
+            "is pinned"
+        ),
+        ("mark", "withhold"),
+    ),
+    (
         "inject.ahead",
         "mark",
         (
@@ -584,6 +594,7 @@ STRICT = (
     "inject.titles",
     "inject.local_share",
     "inject.global_most",
+    "inject.unsettled",
 )
 """Options that limit what an agent gets. The strictest value of user, trusted ref and worktree
 applies: the last of the choices, the union of labels, or the smallest number."""
