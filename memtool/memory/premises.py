@@ -58,6 +58,13 @@ FAULTS: dict[str, str] = {
 }
 """Why a memory no longer holds, with a clause about its id. A replaced one has a new version."""
 
+ACTS = (
+    ("it still holds", "memtool confirm {} --still-holds"),
+    ("it has changed", "memtool supersede {} TITLE"),
+    ("it holds no more", "memtool forget {} --reason TEXT"),
+)
+"""The acts that settle a conclusion: when each is right, and the command about its id."""
+
 
 class Cause(Value):
     """A cause of one conclusion.

@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from memtool.memory import lifecycle, premises
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
-from memtool.memory.premises import BROKEN, DEPRECATED, ENDED, FORGOTTEN, MISSING
+from memtool.memory.premises import (
+    BROKEN,
+    DEPRECATED,
+    ENDED,
+    FORGOTTEN,
+    MISSING,
+    REPLACED,
+    describe_cause,
+)
 from memtool.memory.visibility import OUT_OF_USE
-from memtool.value import cached_property
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memtool.memory.lineage import Lineage
     from memtool.memory.premises import Cause
@@ -25,7 +33,58 @@ if TYPE_CHECKING:
     Causes = dict[str, Cause]
     """The causes of one conclusion, by name, the nearest first."""
 
+HOLDS, UNSETTLED = "holds", "unsettled"
+"""The states of a linked memory with no fault: whether it is unsettled itself."""
 _FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+
+
+class CauseReport(Value):
+    """A cause of a memory: what took which premise out, and the way from the memory to it.
+
+    `name` is `memory:ID` or `without:ID`, and `reason` is replaced, forgotten, deprecated, missing,
+    ended or broken. `text` is a clause about the premise. `chain` has the ids from the memory down
+    to that premise, both included; to settle the last but one settles all above it.
+    """
+
+    name: str
+    reason: str
+    text: str
+    chain: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The memory that the cause names."""
+        return self.name.partition(":")[2]
+
+    @property
+    def lowest(self) -> str:
+        """The memory to settle."""
+        return self.chain[-2]
+
+    def describe(self) -> str:
+        """Return the clause, with the conclusion that it comes through, if there is one."""
+        through = f" (through {self.lowest})" if len(self.chain) > 2 else ""
+        return f"{self.text}{through}"
+
+
+def summarize(causes: Sequence[CauseReport]) -> str:
+    """Return the nearest cause in words, and how many more there are; empty without any."""
+    if not causes:
+        return ""
+    hidden = f", and {len(causes) - 1} more" if causes[1:] else ""
+    return f"{causes[0].describe()}{hidden}"
+
+
+class LinkedMemory(Value):
+    """A premise or conclusion of a memory.
+
+    `state` is holds, unsettled, or why it no longer holds: replaced, forgotten, deprecated,
+    missing, ended or broken. The title is empty if the memory is missing.
+    """
+
+    id: str
+    title: str
+    state: str
 
 
 class Unsettled:
@@ -86,6 +145,36 @@ class Unsettled:
     def find_lowest(self, id_: str, name: str) -> str:
         """Return the conclusion to settle so that a cause of a memory is settled."""
         return self.find_chain(id_, name)[-2]
+
+    # For people
+
+    def explain(self, id_: str) -> tuple[CauseReport, ...]:
+        """Return the causes of a memory in use, the nearest first; none for any other."""
+        names = self.find([id_]).get(id_, ()) if self.is_listed(id_) else ()
+        return tuple(self._report(id_, name) for name in names)
+
+    def _report(self, id_: str, name: str) -> CauseReport:
+        chain = tuple(self.find_chain(id_, name))
+        cause = self._causes[chain[-2]][name]
+        return CauseReport(name, cause.reason, describe_cause(cause), chain)
+
+    def summarize(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the nearest cause in words of those of these memories that have any, by id."""
+        return {id_: summarize(self.explain(id_)) for id_ in self.find(ids) if self.is_listed(id_)}
+
+    def link(self, ids: Iterable[str]) -> tuple[LinkedMemory, ...]:
+        """Return title and state of memories that are linked to another one, in their order."""
+        linked = list(ids)
+        self.find(linked)
+        return tuple(map(self._link, linked))
+
+    def _link(self, id_: str) -> LinkedMemory:
+        record = self.tree.get(id_)
+        if self.lineage.is_head(id_):
+            state = self.find_fault(id_) or (UNSETTLED if self.find([id_]) else HOLDS)
+        else:
+            state = REPLACED
+        return LinkedMemory(id_, "" if record is None else record.memory.title, state)
 
     # All memories
 
