@@ -138,6 +138,12 @@ class Unsettled:
         record = self.tree.get(id_)
         return () if record is None else premises.find_premises(record.memory)
 
+    def find_through(self, id_: str, premise: str) -> Cause | None:
+        """Return the nearest cause of a memory that comes through a premise of it."""
+        ids = {premise, *self.lineage.find_heads(premise)}
+        causes = self.find([id_]).get(id_, {}).values()
+        return next((cause for cause in causes if cause.via in ids), None)
+
     def find_chain(self, id_: str, name: str) -> list[str]:
         """Return the ids from a memory down to the premise that gave it a cause, both included."""
         return premises.find_chain(self._causes, id_, name)

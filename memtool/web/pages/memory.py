@@ -57,7 +57,7 @@ WORDS = {
     "derived": "Led to",
 }
 """Words for each relation to other memories, the reverse ones last."""
-OWN_DOUBTS = ("circle", "dispute", "derived", "source")
+OWN_DOUBTS = ("circle", "dispute", "source")
 """Kinds of doubts that no other warning of the page is about."""
 
 
