@@ -11,9 +11,8 @@ from memtool.memory import lifecycle, premises
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
 from memtool.memory.premises import (
     BROKEN,
-    DEPRECATED,
     ENDED,
-    FORGOTTEN,
+    FAULT_BY_STATUS,
     MISSING,
     REPLACED,
     describe_cause,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 
 HOLDS, UNSETTLED = "holds", "unsettled"
 """The states of a linked memory with no fault: whether it is unsettled itself."""
-_FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
 
 
 class CauseReport(Value):
@@ -229,7 +227,7 @@ class Unsettled:
         self._faults = dict.fromkeys(cited, "")
         self._faults.update((id_, MISSING) for id_ in self.tree.find_absent(cited))
         suspects = self.tree.of_kinds(
-            lambda kind: kind.status in _FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
+            lambda kind: kind.status in FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
         )
         named = self.tree.with_ids(cited) if self._drift else []
         drifts = self._drift.find(named) if self._drift else {}
@@ -273,7 +271,7 @@ class Unsettled:
         return fault
 
     def _find_own_fault(self, record: Record) -> str:
-        fault = _FAULT_BY_STATUS.get(record.memory.status, "")
+        fault = FAULT_BY_STATUS.get(record.memory.status, "")
         if not fault and record.memory.text("valid_through"):
             is_over = self.tree.state(record, self._now) == lifecycle.EXPIRED
             fault = ENDED if is_over else ""
