@@ -44,6 +44,7 @@ QUERY_SYNTAX = (
 MARKS = (
     ("CONFLICT", "it contradicts another memory; ask the user which one holds"),
     ("DRIFTED", "the code that it names has changed or is gone"),
+    ("UNSETTLED", "what it rests on no longer holds; memtool show says what settles it"),
     ("CANDIDATE", "it is not confirmed yet"),
     ("UNPROVEN", "it lacks the proof that its trust rule asks for"),
     ("RENAMED", "files that it names were renamed"),

@@ -68,8 +68,8 @@ ADVICE = {
     "deleted": "Restore it first.",
     "denied": "Restore the memory that was forgotten, or write a new one.",
     "dirty": "The last change is not in a commit yet. Commit it, then try again.",
-    "drifted": "Look at the code first. If the memory is still true, use “Confirm although "
-    "the code changed”; if not, correct it.",
+    "drifted": "Look at the code first. If the memory is still true, use “Confirm that it still "
+    "holds”; if not, correct it.",
     "duplicate": "If yours says the same, correct that one instead. If not, say in the title and "
     "the text what is different.",
     "login": "Send it again: nothing that you typed is lost.",

@@ -184,6 +184,7 @@ class StaticSite:
         named = [id_ for _name, ids in list_links(shown) for id_ in ids]
         against = self._contrary.get(record.id, [])
         named += [*shown.superseded_by, *shown.heads, *shown.rivals, *against]
+        named += [id_ for cause in shown.causes for id_ in (cause.id, *cause.chain)]
         names = [self._layout.name(id_) for id_ in (*named, *find_wiki_links(shown.body))]
 
         def values() -> dict[str, Any]:
