@@ -225,7 +225,9 @@ class Unsettled:
         cited = {premise for ids in edges.values() for premise in ids}
         cited.update(*map(self.lineage.find_heads, cited))
         self._faults = dict.fromkeys(cited, "")
-        self._faults.update((id_, MISSING) for id_ in self.tree.find_absent(cited))
+        self._faults.update(
+            (id_, MISSING) for id_ in self.tree.find_absent(cited) - self.tree.concealed
+        )
         suspects = self.tree.of_kinds(
             lambda kind: kind.status in FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
         )
@@ -264,7 +266,7 @@ class Unsettled:
         if fault is None:
             record = self.tree.get(id_)
             if record is None:
-                fault = MISSING
+                fault = "" if id_ in self.tree.concealed else MISSING
             else:
                 fault = self._find_own_fault(record) or self._find_drift_fault(record)
             self._faults[id_] = fault
