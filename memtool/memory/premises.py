@@ -57,6 +57,14 @@ FAULTS: dict[str, str] = {
     BROKEN: "what {} cites is gone",
 }
 """Why a memory no longer holds, with a clause about its id. A replaced one has a new version."""
+FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+"""The fault of a memory by its status; other statuses are none."""
+ACTS = (
+    ("it still holds", "memtool confirm {} --still-holds"),
+    ("it has changed", "memtool supersede {} TITLE"),
+    ("it holds no more", "memtool forget {} --reason TEXT"),
+)
+"""The acts that settle a conclusion: when each is right, and the command about its id."""
 
 
 class Cause(Value):

@@ -15,7 +15,7 @@ from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from memtool.index.reader import Catalog
@@ -41,7 +41,8 @@ class MemoryRow(Value):
     """A memory as a list shows it. `commit` is the full id of its last commit, None if uncommitted.
 
     `due` means that its category's time since confirmation is over. `unproven` is what it lacks to
-    satisfy its trust rule, empty if nothing.
+    satisfy its trust rule, empty if nothing. `unsettled` is how what it rests on no longer holds,
+    empty if it does.
     """
 
     id: str
@@ -56,6 +57,7 @@ class MemoryRow(Value):
     trust: str
     due: bool
     unproven: str
+    unsettled: str
 
 
 SORTS: dict[str, SortKey] = {
@@ -102,15 +104,8 @@ def _find_newest(facts: Facts, limit: int) -> list[Record]:
     return sorted(records, key=SORTS["newest"])[:limit]
 
 
-def build_row(
-    context: Context, record: Record, origins: Mapping[str, Origin], now: int
-) -> MemoryRow:
-    """Build the row of a memory, as of the second `now`."""
-    return MemoryRow(**collect_row_fields(context, record, origins[record.path], now))
-
-
 def collect_row_fields(
-    context: Context, record: Record, origin: Origin, now: int
+    context: Context, record: Record, origin: Origin, now: int, unsettled: str = ""
 ) -> dict[str, Any]:
     """Return the fields of a memory's row, as of the second `now`."""
     memory = record.memory
@@ -127,6 +122,7 @@ def collect_row_fields(
         "trust": origin.trust,
         "due": lifecycle.is_due(memory, now, context.settings.categories),
         "unproven": find_trust_gap(context, record, origin),
+        "unsettled": unsettled,
     }
 
 

@@ -11,13 +11,20 @@ from memtool.memory import lifecycle, premises
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
 from memtool.memory.fields import SETTLED
 from memtool.memory.memory import has_reason_added
-from memtool.memory.premises import BROKEN, DEPRECATED, ENDED, FORGOTTEN, MISSING
+from memtool.memory.premises import (
+    BROKEN,
+    ENDED,
+    FAULT_BY_STATUS,
+    MISSING,
+    REPLACED,
+    describe_cause,
+)
 from memtool.memory.visibility import OUT_OF_USE
-from memtool.value import cached_property
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from memtool.memory.drift import Drift
     from memtool.memory.lineage import Lineage
@@ -28,7 +35,57 @@ if TYPE_CHECKING:
     Causes = dict[str, Cause]
     """The causes of one conclusion, by name, the nearest first."""
 
-_FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+HOLDS, UNSETTLED = "holds", "unsettled"
+"""The states of a linked memory with no fault: whether it is unsettled itself."""
+
+
+class CauseReport(Value):
+    """A cause of a memory: what took which premise out, and the way from the memory to it.
+
+    `name` is `memory:ID` or `without:ID`, and `reason` is replaced, forgotten, deprecated, missing,
+    ended or broken. `text` is a clause about the premise. `chain` has the ids from the memory down
+    to that premise, both included; to settle the last but one settles all above it.
+    """
+
+    name: str
+    reason: str
+    text: str
+    chain: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The memory that the cause names."""
+        return self.name.partition(":")[2]
+
+    @property
+    def lowest(self) -> str:
+        """The memory to settle."""
+        return self.chain[-2]
+
+    def describe(self) -> str:
+        """Return the clause, with the conclusion that it comes through, if there is one."""
+        through = f" (through {self.lowest})" if len(self.chain) > 2 else ""
+        return f"{self.text}{through}"
+
+
+def summarize(causes: Sequence[CauseReport]) -> str:
+    """Return the nearest cause in words, and how many more there are; empty without any."""
+    if not causes:
+        return ""
+    hidden = f", and {len(causes) - 1} more" if causes[1:] else ""
+    return f"{causes[0].describe()}{hidden}"
+
+
+class LinkedMemory(Value):
+    """A premise or conclusion of a memory.
+
+    `state` is holds, unsettled, or why it no longer holds: replaced, forgotten, deprecated,
+    missing, ended or broken. The title is empty if the memory is missing.
+    """
+
+    id: str
+    title: str
+    state: str
 
 
 class Unsettled:
@@ -90,6 +147,12 @@ class Unsettled:
         record = self.tree.get(id_)
         return () if record is None else premises.find_premises(record.memory)
 
+    def find_through(self, id_: str, premise: str) -> Cause | None:
+        """Return the nearest cause of a memory that comes through a premise of it."""
+        ids = {premise, *self.lineage.find_heads(premise)}
+        causes = self.find([id_]).get(id_, {}).values()
+        return next((cause for cause in causes if cause.via in ids), None)
+
     def find_chain(self, id_: str, name: str) -> list[str]:
         """Return the ids from a memory down to the premise that gave it a cause, both included."""
         return premises.find_chain(self._causes, id_, name)
@@ -97,6 +160,36 @@ class Unsettled:
     def find_lowest(self, id_: str, name: str) -> str:
         """Return the conclusion to settle so that a cause of a memory is settled."""
         return self.find_chain(id_, name)[-2]
+
+    # For people
+
+    def explain(self, id_: str) -> tuple[CauseReport, ...]:
+        """Return the causes of a memory in use, the nearest first; none for any other."""
+        names = self.find([id_]).get(id_, ()) if self.is_listed(id_) else ()
+        return tuple(self._report(id_, name) for name in names)
+
+    def _report(self, id_: str, name: str) -> CauseReport:
+        chain = tuple(self.find_chain(id_, name))
+        cause = self._causes[chain[-2]][name]
+        return CauseReport(name, cause.reason, describe_cause(cause), chain)
+
+    def summarize(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the nearest cause in words of those of these memories that have any, by id."""
+        return {id_: summarize(self.explain(id_)) for id_ in self.find(ids) if self.is_listed(id_)}
+
+    def link(self, ids: Iterable[str]) -> tuple[LinkedMemory, ...]:
+        """Return title and state of memories that are linked to another one, in their order."""
+        linked = list(ids)
+        self.find(linked)
+        return tuple(map(self._link, linked))
+
+    def _link(self, id_: str) -> LinkedMemory:
+        record = self.tree.get(id_)
+        if self.lineage.is_head(id_):
+            state = self.find_fault(id_) or (UNSETTLED if self.find([id_]) else HOLDS)
+        else:
+            state = REPLACED
+        return LinkedMemory(id_, "" if record is None else record.memory.title, state)
 
     # All memories
 
@@ -143,9 +236,11 @@ class Unsettled:
         cited = {premise for ids in edges.values() for premise in ids}
         cited.update(*map(self.lineage.find_heads, cited))
         self._faults = dict.fromkeys(cited, "")
-        self._faults.update((id_, MISSING) for id_ in self.tree.find_absent(cited))
+        self._faults.update(
+            (id_, MISSING) for id_ in self.tree.find_absent(cited) - self.tree.concealed
+        )
         suspects = self.tree.of_kinds(
-            lambda kind: kind.status in _FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
+            lambda kind: kind.status in FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
         )
         named = self.tree.with_ids(cited) if self._drift else []
         drifts = self._drift.find(named) if self._drift else {}
@@ -188,14 +283,14 @@ class Unsettled:
         if fault is None:
             record = self.tree.get(id_)
             if record is None:
-                fault = MISSING
+                fault = "" if id_ in self.tree.concealed else MISSING
             else:
                 fault = self._find_own_fault(record) or self._find_drift_fault(record)
             self._faults[id_] = fault
         return fault
 
     def _find_own_fault(self, record: Record) -> str:
-        fault = _FAULT_BY_STATUS.get(record.memory.status, "")
+        fault = FAULT_BY_STATUS.get(record.memory.status, "")
         if not fault and record.memory.text("valid_through"):
             is_over = self.tree.state(record, self._now) == lifecycle.EXPIRED
             fault = ENDED if is_over else ""

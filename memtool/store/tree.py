@@ -78,6 +78,8 @@ class Tree:
     """Whether this tree has only some of the memories, because there is no full index yet."""
     overlay: Overlay | None = None
     """The memories in this tree that come from a commit that is not checked out."""
+    concealed: frozenset[str] = frozenset()
+    """The ids of private memories that were left out, which are not missing."""
 
     def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
         self.location = location

@@ -10,8 +10,6 @@ from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory.drift import BROKEN
 from memtool.memory.visibility import DEPRECATED, GONE
-from memtool.search.scope import build_drift_witness
-from memtool.search.unsettled import Unsettled
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -29,7 +27,6 @@ REQUIRED, OPTIONAL = "required", "optional"
 STEP_WORDS = {
     "accepted": "both hold",
     "superseded": "it was replaced",
-    "settled": "it was settled",
     "tagged": "its tags",
 }
 """The last change of a memory in words, where its kind is none."""
@@ -38,20 +35,15 @@ STEP_WORDS = {
 class MemoryState(Value):
     """What decides which actions a memory allows.
 
+    `is_unsettled`: its code or what it rests on has changed, so a plain `confirm` is refused.
     `last_step` is the change that an undo would take back, in words; empty if there is none.
     """
 
     status: str
     is_head: bool
-    is_broken: bool = False
+    is_unsettled: bool = False
     has_suggested_files: bool = False
     last_step: str = ""
-    is_unsettled: bool = False
-
-    @property
-    def has_changed(self) -> bool:
-        """Whether the code that it cites, or what it rests on, no longer is as it was."""
-        return self.is_broken or self.is_unsettled
 
     @property
     def is_in_use(self) -> bool:
@@ -80,13 +72,13 @@ ACTIONS: tuple[Action, ...] = (
         "confirm",
         "confirm",
         "Confirm that it holds",
-        lambda memory: memory.is_in_use and not memory.has_changed,
+        lambda memory: memory.is_in_use and not memory.is_unsettled,
     ),
     Action(
         "still-holds",
         "confirm",
         "Confirm that it still holds",
-        lambda memory: memory.is_in_use and memory.has_changed,
+        lambda memory: memory.is_in_use and memory.is_unsettled,
         ("still_holds",),
     ),
     Action(
@@ -163,18 +155,11 @@ def find_actions(
         MemoryState(
             shown.status,
             not shown.superseded_by,
-            shown.drift is not None and shown.drift.level == BROKEN,
+            bool(shown.causes) or (shown.drift is not None and shown.drift.level == BROKEN),
             bool(shown.suggested_files),
             _find_last_step(context, shown.id) if is_changed else "",
-            _is_unsettled(context, shown.id),
         )
     )
-
-
-def _is_unsettled(context: Context, id_: str) -> bool:
-    tree = index.open(context, exact=True)
-    drift = build_drift_witness(tree, lambda: context.provenance_reader(tree))
-    return bool(Unsettled(tree, context.clock.now, drift).find([id_]))
 
 
 def _find_last_step(context: Context, id_: str) -> str:

@@ -68,8 +68,8 @@ ADVICE = {
     "deleted": "Restore it first.",
     "denied": "Restore the memory that was forgotten, or write a new one.",
     "dirty": "The last change is not in a commit yet. Commit it, then try again.",
-    "drifted": "Look at the code first. If the memory is still true, use “Confirm that "
-    "it still holds”; if not, correct it.",
+    "drifted": "Look at the code first. If the memory is still true, use “Confirm that it still "
+    "holds”; if not, correct it.",
     "duplicate": "If yours says the same, correct that one instead. If not, say in the title and "
     "the text what is different.",
     "login": "Send it again: nothing that you typed is lost.",
@@ -82,15 +82,13 @@ ADVICE = {
     "secret": "Take it out, and say where it is stored instead. Everything else stays as you "
     "typed it.",
     "too-large": "Put the long text into a file, and name that file as a source: file:PATH.",
-    "unsettled": "Look at what has changed first. If the memory is still true, use “Confirm that "
-    "it still holds”; if not, correct it.",
     "unknown-id": "It may have been removed or renamed meanwhile. Load the page again.",
 }
 """What to do on a page, by the code of an error. Of other codes the hint is shown without its
 commands."""
 LINKED = ("denied", "duplicate", "fork", "not-a-head", "promoted", "several")
 """Codes of errors that name another memory, which the page links to."""
-CORRECTED = ("duplicate", "drifted", "unsettled")
+CORRECTED = ("duplicate", "drifted")
 """Codes for which the page offers to correct the memory that the error names."""
 GIT = (
     "commit-refused",
