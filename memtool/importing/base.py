@@ -777,6 +777,8 @@ def _find_changed_keys(
 ) -> list[str]:
     """Return the keys of the record's claim that differ from those of a memory."""
     record_keys = {"title", "type", "supersedes", *draft.fields, *target.overrides}
+    if _list_related(memory) == _list_related(existing):
+        record_keys -= {*RELATIONS[1:]}  # an earlier version took the words for other relations
     changed_keys = [
         key
         for key in sorted(record_keys - {"id", "source"})
@@ -784,6 +786,12 @@ def _find_changed_keys(
         and (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
     ]
     return [*changed_keys, "body"] if memory.body != existing.body else changed_keys
+
+
+def _list_related(memory: Memory) -> set[str]:
+    """Return the ids that a memory names in any relation, and those that it rests on."""
+    related = {id_ for relation in RELATIONS[1:] for id_ in memory.items(relation)}
+    return related.union(premises.find_premises(memory))
 
 
 def _find_later(tree: Tree, id_: str) -> Iterator[str]:
