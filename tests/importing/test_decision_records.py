@@ -679,10 +679,10 @@ def test_a_relation_to_a_refused_record_is_left_out(sandbox):
 )
 def test_a_record_rests_on_what_it_requires(folder, text):
     """What a record requires, depends on, is based on or amends is its premise, in any place."""
-    others = {
+    bases = {
         f"000{n}-{name}.md": f"# {name}{ACCEPTED}" for n, name in ((1, "a"), (2, "b"), (4, "d"))
     }
-    records, problems = folder({**others, "0003-c.md": text})
+    records, problems = folder({**bases, "0003-c.md": text})
     assert records["adr-0003-c"].premises == ("0001-a.md", "0002-b.md")
     assert "related_to" not in records["adr-0003-c"].fields
     assert [problem.code for problem in problems] == []

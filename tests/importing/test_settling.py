@@ -14,10 +14,10 @@ SUBJECTS = {1: "Store files on disk", 2: "Store files in S3", 3: "Encrypt every 
 def write_record(sandbox: Sandbox, number: int, date: str, *lines: str, status: str = "Accepted"):
     """Write a decision record with lines in its status section."""
     subject = SUBJECTS.get(number, f"Subject {number}")
-    more = "".join(f"{line}\n\n" for line in lines)
+    relations = "".join(f"{line}\n\n" for line in lines)
     sandbox.write(
         f"adr/000{number}-r.md",
-        f"# {number}. {subject}\n\nDate: {date}\n\n## Status\n\n{status}\n\n{more}"
+        f"# {number}. {subject}\n\nDate: {date}\n\n## Status\n\n{status}\n\n{relations}"
         f"## Decision\n\n{subject}, as decision {number}.\n",
     )
 
