@@ -101,7 +101,9 @@ class ChangeTrees:
     def find_breaks(self, ids: Iterable[str]) -> dict[str, str]:
         """Return what the change removes of the code that memories name, by their ids."""
         ids = list(ids)
-        broken = self.drift_before.find_broken(self.before[id_] for id_ in ids if id_ in self.before)
+        broken = self.drift_before.find_broken(
+            self.before[id_] for id_ in ids if id_ in self.before
+        )
         records = [self.after[id_] for id_ in ids if id_ in self.after and id_ not in broken]
         drifts = self.drift_after.find(records)
         return {

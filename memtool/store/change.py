@@ -101,10 +101,11 @@ class Change:
             if is_kept:
                 entries[path] = Entry(path, row.oid, row.mode)
             is_same = before is not None and _find_name(before.path) == _find_name(path)
-            if is_kept and before is not None and is_same:
-                if before.oid not in (row.old_oid, row.oid):
-                    base_oid = row.old_oid if row.old_oid.strip("0") else ""
-                    twice[path] = base_oid, before.oid, row.oid
+            if before is None or not (is_kept and is_same):
+                continue
+            if before.oid not in (row.old_oid, row.oid):
+                base_oid = row.old_oid if row.old_oid.strip("0") else ""
+                twice[path] = base_oid, before.oid, row.oid
         merged, conflicts = self._merge(twice, knows_keys=knows_keys)
         return Memories(
             target.replace(
