@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
 from memtool.memory.premises import BROKEN, FAULTS
-from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup
+from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
 from memtool.value import Value, first_few, format_count
 
@@ -24,7 +24,7 @@ MAX_MENTIONS = 5
 """Rows of the text for all premises, for one of them, and for places that name it."""
 MAX_INDENTED = 6
 """Conclusions further up are indented no further."""
-MAX_NAMED = 5
+MAX_NAMED, MAX_SETTLED = 5, 10
 TARGET = "the target branch"
 """Names the branch that the change goes into in a comment, which quotes no name of a branch."""
 HEADING = "Settle in this change (if one still holds, so does what rests on it):"
@@ -76,10 +76,10 @@ def format_part(part: PremisesPart, layout: Layout) -> list[str]:
             rows.append(layout.hint(f"{counted} unsettled before (memtool list is:unsettled)"))
     if review.settled:
         names = [part.shorten(row.id) for row in review.settled]
-        rows += layout.wrap(f"Settled by this change: {first_few(names, 2 * MAX_NAMED)}")
+        rows += layout.wrap(to_line(f"Settled by this change: {first_few(names, MAX_SETTLED)}"))
     if part.is_refused:
         counts = f"{review.vouched:,} confirmed"
-        rows.append(f"Refused: {counts} (review.unsettled = fail on {part.branch})")
+        rows.append(to_line(f"Refused: {counts} (review.unsettled = fail on {part.branch})"))
     return rows
 
 
@@ -88,7 +88,7 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
     name = part.shorten(change.id)
     on_target = f", on {part.branch}" * change.on_target
     if change.reason == BROKEN:
-        yield f"{change.detail}{on_target}"
+        yield to_line(f"{change.detail}{on_target}")
         yield from _format_row("  ", f"names it: {change.title}", name, layout)
     else:
         yield from _format_row("", change.title, name, layout)
@@ -134,6 +134,7 @@ def _label(row: Conclusion, depth: int, branch: str) -> str:
 
 def _format_row(indent: str, text: str, name: str, layout: Layout) -> list[str]:
     """Return a text with an id at the right edge; of a long text, the id is on the next line."""
+    text = to_line(text)  # an answer of --json may have been changed
     room = layout.prose_width - measure(indent + text) - measure(name)
     if not layout.width:
         return [f"{indent}{text}  {name}"]
@@ -156,11 +157,13 @@ def _format_acts(part: PremisesPart) -> list[str]:
     heading = HEADING
     if part.review.needs_target:
         heading = f"Take {part.branch} in first (git merge {part.branch}), then settle:"
-    rows = [heading]
-    rows += [f"  {label}  {command}" for label, command in list_acts(part.shorten(lowest[0]))]
+    rows = [to_line(heading)]
+    rows += [
+        f"  {label}  {to_line(command)}" for label, command in list_acts(part.shorten(lowest[0]))
+    ]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
-        rows.append(f"  and so for {first_few(names, MAX_NAMED)}")
+        rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED)}"))
     return rows
 
 
