@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memtool.search.drift import DriftWitness
     from memtool.search.features import Facts
     from memtool.search.query import Query
+    from memtool.store.commit_files import CommitFiles
     from memtool.store.provenance import ProvenanceReader
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
@@ -167,15 +168,17 @@ def build_drift_witness(
     since: str = "",
     *,
     is_worktree: bool = False,
+    files: Callable[[], CommitFiles] | None = None,
 ) -> DriftWitness:
     """Return a witness of what happened to the files of memories; it queries git on demand.
 
     `since` is a commit to compare with, instead of the one at which each memory was confirmed.
-    `is_worktree` compares with the files on disk, instead of those in HEAD.
+    `is_worktree` compares with the files on disk, instead of those in HEAD, and `files` with those
+    that it returns.
     """
     from memtool.search.drift import DriftWitness
 
-    return DriftWitness(tree, witness, since, is_worktree=is_worktree)
+    return DriftWitness(tree, witness, since, is_worktree=is_worktree, files=files)
 
 
 def _find_companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:

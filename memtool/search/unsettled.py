@@ -153,6 +153,15 @@ class Unsettled:
         causes = self.find([id_]).get(id_, {}).values()
         return next((cause for cause in causes if cause.via in ids), None)
 
+    def is_out(self, premise: str) -> bool:
+        """Return whether a premise no longer holds as it was, whatever rests on it accepts."""
+        if self.lineage.is_head(premise):
+            return bool(self.find_fault(premise))
+        heads = self.lineage.find_heads(premise)
+        return not heads or any(
+            not self.says_same(premise, head) or self.find_fault(head) for head in heads
+        )
+
     def find_chain(self, id_: str, name: str) -> list[str]:
         """Return the ids from a memory down to the premise that gave it a cause, both included."""
         return premises.find_chain(self._causes, id_, name)

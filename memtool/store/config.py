@@ -577,6 +577,15 @@ ROWS: tuple[Row, ...] = (
         ("what a decision that a change does not mention is to memtool review: told, or a failure"),
         ("warn", "fail"),
     ),
+    (
+        "review.unsettled",
+        "warn",
+        (
+            "what a confirmed memory is to memtool review that rests on what a change takes away, "
+            "and that nobody has settled: told, or a failure"
+        ),
+        ("warn", "fail"),
+    ),
 )
 """Each option: `section.name`, default, purpose, and optionally the allowed values: minimum and
 maximum of a number, or the texts to choose from.

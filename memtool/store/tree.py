@@ -209,7 +209,15 @@ class Tree:
 
     def find_conclusions(self, id_: str) -> list[str]:
         """Return the ids of the memories that rest directly on an id, sorted."""
-        return sorted(conclusion for conclusion, ids in self.premises.items() if id_ in ids)
+        return self._conclusions.get(id_, [])
+
+    @cached_property
+    def _conclusions(self) -> dict[str, list[str]]:
+        conclusions: dict[str, list[str]] = {}
+        for conclusion, ids in sorted(self.premises.items()):
+            for premise in dict.fromkeys(ids):
+                conclusions.setdefault(premise, []).append(conclusion)
+        return conclusions
 
     # The following return memories in any order.
 
