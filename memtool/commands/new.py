@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict, Unpack
 
-from memtool.authoring import draft, resolve, write
+from memtool.authoring import citations, draft, resolve, write
 from memtool.authoring.classification import classify
 from memtool.authoring.write import WriteResult
 from memtool.commands import _features, _filters
@@ -38,6 +38,7 @@ class DraftOptions(TypedDict, total=False):
         said_by_user: the user's own words, quoted
         id: the id, instead of a new one
         edit: open it in your editor first
+        keep_citation: keep files and sources that are not there, or no longer hold
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -56,6 +57,7 @@ class DraftOptions(TypedDict, total=False):
     said_by_user: str
     id: str
     edit: bool
+    keep_citation: bool
     commit: bool
     dry_run: bool
 
@@ -112,6 +114,7 @@ def remember(
     tag: tuple[str, ...] = (),
     file: tuple[str, ...] = (),
     said_by_user: str = "",
+    keep_citation: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> WriteResult:
@@ -131,6 +134,7 @@ def remember(
         tag: a keyword; may be repeated
         file: a file or glob that it is about; may be repeated
         said_by_user: the user's own words, quoted
+        keep_citation: keep files that are not there
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -158,6 +162,7 @@ def remember(
         },
     )
     write.refuse_blank(memory)
+    memory = citations.check(context, memory, is_kept=keep_citation, dry_run=dry_run)
     done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
     _note_anchors(context, memory, done)
     return done
@@ -195,7 +200,8 @@ def supersede(
     ids = write.find_replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree[ids[0]].memory
     memory = _build_draft(context, type or replaced.type, title, options, ids, replaced)
-    done = _submit_draft(context, memory, options)
+    inherited = () if options.get("file") else replaced.items("files")
+    done = _submit_draft(context, memory, options, inherited)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
     context.notes += filter(None, [still_open])
     return done
@@ -244,8 +250,13 @@ def _build_draft(
     )
 
 
-def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> WriteResult:
-    """Write a draft, and rebuild the digests that quote superseded memories."""
+def _submit_draft(
+    context: Context, memory: Memory, options: DraftOptions, inherited: tuple[str, ...] = ()
+) -> WriteResult:
+    """Write a draft, and rebuild the digests that quote superseded memories.
+
+    `inherited` are the files that it has from the memory that it corrects.
+    """
     commit, dry_run = options.get("commit", False), options.get("dry_run", False)
     done = draft.submit_draft(
         context,
@@ -254,6 +265,8 @@ def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> Wr
         edit=options.get("edit", False),
         commit=commit,
         dry_run=dry_run,
+        is_kept=options.get("keep_citation", False),
+        inherited=inherited,
     )
     if memory.proposes:
         olds = ", ".join(memory.proposes)
