@@ -287,7 +287,7 @@ def april(team: Team) -> None:
     """Agents: what was said becomes a candidate, and no old remark replaces a decision."""
     team.now = "2026-04-13T09:00:00Z"
     ada, ben, cleo = team.people.values()
-    rule = "From now on, always use the queue for e-mails, never send them from a request."
+    rule = "Remember: always use the queue for e-mails, never send them from a request."
     for number, person in enumerate((ben, cleo)):
         file = transcript(team.place / f"t{number}.jsonl", f"s{number}", "2026-04-10", rule)
         person.does("capture", str(file), "--host", "claude", "--end")
@@ -311,13 +311,14 @@ def april(team: Team) -> None:
         team.place / "old.jsonl",
         "old",
         "2026-01-15",
-        "From now on, always write access logs to the database, never to the object store.",
+        "Remember: always write access logs to the database, never to the object store.",
     )
     ada.git("pull", "--quiet", "--no-edit")
     cleo.shares()
     ada.git("pull", "--quiet", "--no-edit")
     ada.does("capture", str(old), "--host", "claude", "--end")
-    ada.does("promote", "--commit")
+    (remark,) = ada.does("promote", "--commit")["memories"]
+    assert remark["is_new"]
     plan = json.dumps(ada.does("curate"))
     assert f'"{decided}"' not in plan or "supersede" not in plan, plan
     team.acknowledged |= {

@@ -9,7 +9,7 @@ from memtool.authoring import write
 from memtool.commands._layout import Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.memory.changes import id_from_path
-from memtool.sessions import consent, findings, manager, model, store
+from memtool.sessions import consent, evidence, findings, manager, model, store
 from memtool.sessions import promote as promotion
 from memtool.sessions.model import Finding, Session
 from memtool.sessions.promote import (
@@ -54,6 +54,10 @@ class FindingRow(Value):
     title: str = ""
     commit: str = ""
     """The commit that states it; empty if it is from a session."""
+    reader: str = model.BY_RULES
+    """Who found it: `rules` or `model`."""
+    quote: str = ""
+    """Of a question for a reviewer: the part of the message around it, empty if that is all."""
 
 
 class PromoteResult(Value):
@@ -88,8 +92,8 @@ def promote(
 
     Points of a finding:
         5   the user stated it, or asked to keep it
-        2   two or more sessions; a failure that was fixed
-        1   two or more agents; an importance of 0.7 or more
+        2   two or more sessions; two or more agents
+        1   a failure that was fixed; an importance of 0.7 or more
 
     A finding needs 4 points (conservative), 3 (balanced) or 2 (aggressive), and some length. If a
     memory says it already, that memory gains importance instead. A dismissed finding is never
@@ -280,7 +284,13 @@ def _promote(
     with files.locked(context.repository.cache_dir, "promote.lock", is_needed=writes):
         judged = judge(context, sessions, heads, read, model.PRESETS[name], chosen)
         if list:
-            rows = tuple(map(_build_row, _without_lone(context, judged, session)))
+            shown = _without_lone(context, judged, session)
+            questions = [judgement.finding for judgement in shown if judgement.is_question]
+            quotes = evidence.quote_messages(sessions, questions)
+            rows = tuple(
+                _build_row(judgement).replace(quote=quotes.get(judgement.finding.id, ""))
+                for judgement in shown
+            )
             return PromoteResult(name, rows, dry_run=dry_run, is_list=True)
         _refuse_settled(judged, chosen)
         qualifying = [
@@ -463,10 +473,14 @@ def _format_lesson(
     else:
         named = [SIGNAL_WORDS.get(name, name) for name in first.signals]
         points = format_count(first.points, "point")
-        evidence = f"{first.category}, {points}: {', '.join(named) or 'no evidence yet'}"
-        yield from layout.wrap(evidence, margin)
+        readers = " and the ".join(sorted({row.reader for row in rows}, reverse=True))
+        reasons = ", ".join(named) or "no evidence yet"
+        line = f"{first.category}, found by the {readers}, {points}: {reasons}"
+        yield from layout.wrap(line, margin)
         where = [f"{row.session}#{','.join(map(str, row.messages))}" for row in rows]
         yield from layout.wrap(", ".join(where), margin)
+        if quote := next(filter(None, (row.quote for row in rows)), ""):
+            yield from layout.wrap(f'in the message: "{quote}"', margin)
     if first.why:
         yield from layout.wrap(layout.shorten(first.why), margin)
 
@@ -533,4 +547,5 @@ def _build_row(judged: JudgedFinding, memory: PromotedMemory | None = None) -> F
         dismissed=bool(judged.dismissals),
         title=finding.title,
         commit=finding.field("commit"),
+        reader=finding.reader,
     )

@@ -12,6 +12,7 @@ import zlib
 from memtool.index import threads
 from memtool.memory import lifecycle, mentions, timestamps
 from memtool.memory.memory import Memory
+from memtool.memory.premises import find_premises
 from memtool.store.cache import CorruptCacheError
 from memtool.store.tree import Record
 from memtool.value import Value, cached_property
@@ -43,13 +44,23 @@ KIND_KEYS = (
     "privacy",
 )
 """Fields shared by all memories of a kind."""
-PRESENCE_KEYS = ("awaiting", "trigger_phrases", "question_types", "checked", "derived_from")
+PRESENCE_KEYS = (
+    "awaiting",
+    "trigger_phrases",
+    "question_types",
+    "checked",
+    "derived_from",
+    "settled_on",
+    "valid_through",
+)
 """Fields that all memories of a kind have, or none; their values may differ."""
 _PRESENT = "+"
 LISTED_KEYS = ("files", "source", "tags")
 """Lists that are indexed by item, to find the memories that name a file or have a tag."""
 DOCUMENT, MENTION = "document", "mention"
 """Of an imported decision, its document and the paths that its text names, in the same table."""
+PREMISE = "premise"
+"""The ids that a memory rests on, in the same table."""
 _MAX_CACHED_ROWS = 20_000
 """About 10 MB."""
 
@@ -298,6 +309,25 @@ class MemoryRows:
         statement = "SELECT id, number FROM named JOIN memory USING (number) WHERE key = ?"
         rows = self._rows.select(statement, DOCUMENT)
         return [(decode_cell(id_), _number(number)) for id_, number in rows]
+
+    def find_absent(self, ids: Iterable[str]) -> set[str]:
+        """Return those of these ids that no memory has."""
+        import json  # few questions are about all memories
+
+        is_there = "EXISTS (SELECT 1 FROM memory WHERE id = value)"
+        statement = f"SELECT value FROM json_each(?) WHERE NOT {is_there}"  # noqa: S608
+        return {decode_cell(row[0]) for row in self._rows.select(statement, json.dumps([*ids]))}
+
+    def list_premises(self) -> list[tuple[int, str, str]]:
+        """Return number and id of each memory that rests on others, and the id of each premise."""
+        statement = "SELECT number, id, item FROM named JOIN memory USING (number) WHERE key = ?"
+        rows = self._rows.select(statement, PREMISE)
+        return [(_number(row[0]), decode_cell(row[1]), decode_cell(row[2])) for row in rows]
+
+    def find_conclusions(self, id_: str) -> set[int]:
+        """Return the memories that rest directly on an id."""
+        rows = self._rows.find("named", "key = ? AND item = ?", PREMISE, encode_cell(id_))
+        return {_number(number) for _key, _item, number in rows}
 
     # Kinds
 
@@ -603,6 +633,8 @@ def build_named_rows(number: int, record: Record) -> Iterator[Row]:
     for key in LISTED_KEYS:
         for item in dict.fromkeys(record.memory.items(key)):
             yield key, encode_cell(item), number
+    for premise in find_premises(record.memory):
+        yield PREMISE, encode_cell(premise), number
     document = record.memory.document
     if document:
         yield DOCUMENT, encode_cell(document), number

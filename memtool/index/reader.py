@@ -633,6 +633,25 @@ class StoredCatalog(Catalog):
             if number not in part.dead
         )
 
+    def find_absent(self, ids: Iterable[str]) -> set[str]:
+        parts = self.index.parts
+        if len(parts) > 1 or parts[0].dead:
+            return super().find_absent(ids)
+        return parts[0].memories.find_absent(ids)
+
+    @cached_property
+    def premises(self) -> dict[str, tuple[str, ...]]:
+        premises: dict[str, tuple[str, ...]] = {}
+        for part in self.index.parts:
+            for number, id_, premise in part.memories.list_premises():
+                if number not in part.dead:
+                    premises[id_] = (*premises.get(id_, ()), premise)
+        return premises
+
+    def find_conclusions(self, id_: str) -> list[str]:
+        numbers = self._find_living(lambda rows: rows.find_conclusions(id_))
+        return sorted({record.id for record in self.read_records(numbers)})
+
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
         """Yield the memories whose kind fits, the newest first; each is read when it is yielded."""
         places: list[tuple[int, int]] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 from memtool.store.state import Schema, Table
 
 SCHEMA = Schema(
-    2,
+    3,
     (
         Table("meta", "name TEXT, value", 1),
         Table(

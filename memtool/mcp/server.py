@@ -54,9 +54,14 @@ INSTRUCTIONS = (
         "when two conflict."
     ),
     Instruction(
-        "Keep what the user states with `remember`, a choice and its reason with `new`; correct "
-        "with `supersede`. No secrets.",
-        ("remember", "new", "supersede"),
+        'When the user says "remember", "keep in mind", "from now on", "always", "never", "I told '
+        'you", "stop doing" or "make this a rule", call `remember` with their own sentence; if '
+        "unsure, ask them.",
+        ("remember",),
+    ),
+    Instruction(
+        "Keep a choice and its reason with `new`; correct with `supersede`. No secrets.",
+        ("new", "supersede"),
     ),
 )
 PRIMER = "primer"

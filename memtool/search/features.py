@@ -69,7 +69,7 @@ class Facts:
     ) -> None:
         self.language = language
         self.level_of = trust
-        self._drift = drift
+        self.drift = drift
         self.tree = tree
         self.lineage = tree.lineage if lineage is None else lineage
         self.now = now
@@ -204,18 +204,18 @@ class Facts:
 
     def is_drifted(self, record: Record) -> bool:
         """Return whether a file, name or cited lines that the record names are gone."""
-        drift = None if self._drift is None else self._drift(record)
+        drift = None if self.drift is None else self.drift(record)
         return drift is not None and drift.level == BROKEN
 
     def expect_drift(self) -> None:
         """Judge the drift of all memories that name files at once, before each is asked for."""
-        if self._drift is not None:
-            self._drift.find(self.tree.naming_files(lambda _path: True))
+        if self.drift is not None:
+            self.drift.find(self.tree.naming_files(lambda _path: True))
 
     @cached_property
     def moves(self) -> Moves:
         """The renamed paths that records name."""
-        return NO_MOVES if self._drift is None else self._drift.find_moves()
+        return NO_MOVES if self.drift is None else self.drift.find_moves()
 
     def naming_files(self) -> list[Record]:
         """Return the living heads that name files, sorted by id."""

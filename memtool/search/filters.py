@@ -249,7 +249,7 @@ def _has_trust(min_trust: int) -> Predicate:
     return lambda record, facts: facts.trust(record) >= min_trust
 
 
-CONFLICTED, DRIFTED = "conflicted", "drifted"
+CONFLICTED, DRIFTED, UNSETTLED = "conflicted", "drifted", "unsettled"
 IS_VALUES: dict[str, Predicate] = {
     "head": lambda record, facts: facts.lineage.is_head(record.id),
     SUPERSEDED: lambda record, facts: not facts.lineage.is_head(record.id),
@@ -261,6 +261,7 @@ IS_VALUES: dict[str, Predicate] = {
     lifecycle.PENDING: _has_state(lifecycle.PENDING),
     CONFLICTED: lambda record, facts: record.id in facts.conflicted,
     DRIFTED: lambda record, facts: facts.is_drifted(record),
+    UNSETTLED: lambda record, facts: facts.is_drifted(record),
     "local": lambda record, facts: facts.trust(record) == 0,
     **{level: _has_trust(place) for place, level in enumerate(TRUST_LEVELS) if place},
 }
@@ -269,8 +270,13 @@ IS_VALUES: dict[str, Predicate] = {
 
 def _parse_is(value: str, facts: Facts) -> Predicate:
     chosen = _parse_choice(value, IS_VALUES)
-    if chosen == DRIFTED:
+    if chosen in (DRIFTED, UNSETTLED):
         facts.expect_drift()
+    if chosen == UNSETTLED:
+        from memtool.search.unsettled import Unsettled  # it reads all edges
+
+        causes = Unsettled(facts.tree, facts.now, facts.drift, facts.lineage).all
+        return lambda record, facts: record.id in causes or facts.is_drifted(record)
     if chosen != CONFLICTED:
         return IS_VALUES[chosen]
     # Imported late: it compares all memories, or reads the stored comparison.

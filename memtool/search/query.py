@@ -58,6 +58,7 @@ STATES: dict[str, str] = {
     "pending": "not valid yet (valid_from); only found if asked for",
     "conflicted": "it contradicts another memory, or both replace the same one",
     "drifted": "the code that it names has changed (memtool drift)",
+    "unsettled": "what it rests on no longer holds, or a file that it cites is gone",
     "local": "not committed",
     "committed": "committed, or more",
     "trusted": "on the trusted branch, or more",

@@ -1,13 +1,14 @@
 """Evidence: the messages and findings of private sessions behind a memory or a query.
 
-This module finds the messages and findings that a memory is based on, and searches findings and
-messages for the words of a query. None of them is reviewed, so they are searched only on demand and
-shown apart. Sessions are private to a clone: a memory is not at fault if another machine does not
-have them.
+This module finds the messages and findings that a memory is based on, quotes the message around a
+finding, and searches findings and messages for the words of a query. None of them is reviewed, so
+they are searched only on demand and shown apart. Sessions are private to a clone: a memory is not
+at fault if another machine does not have them.
 """
 
 from __future__ import annotations
 
+from memtool.authoring.classification import strip_opening
 from memtool.errors import MemtoolError
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory import timestamps
@@ -15,9 +16,12 @@ from memtool.memory.schema import parse_source
 from memtool.search.snippet import extract_snippet
 from memtool.search.sources import Passage
 from memtool.sessions import promote, store
+from memtool.sessions.extract.phrases import normalize
+from memtool.sessions.extract.sentences import find_content_words
 from memtool.sessions.findings import read_all_ever, read_learned
-from memtool.sessions.model import Finding, Session, format_second
+from memtool.sessions.model import Finding, Session, format_second, make_printable
 from memtool.sessions.store import Sessions
+from memtool.sessions.transcripts.markup import without_colours, without_own
 from memtool.store.context import Context
 from memtool.store.evidence import MAX_EXCERPT_CHARS, Evidence
 
@@ -92,6 +96,55 @@ def find_findings(context: Context) -> dict[str, list[Finding]]:
         if finding is not None and finding not in findings_by_id.get(row.memory, ()):
             findings_by_id.setdefault(row.memory, []).append(finding)
     return findings_by_id
+
+
+AROUND_CHARS = 140
+"""Characters that a quote has before and after the statement, at most."""
+MAX_READ_CHARS = 20_000
+"""Of the message that is quoted."""
+_SENTENCE_ENDS = str.maketrans({end: f"{end} " for end in "\u3002\uff01\uff1f"})
+"""Ends of sentences in scripts without spaces, which a quote is cut at."""
+
+
+def quote_messages(sessions: Sessions, statements: Iterable[Finding]) -> dict[str, str]:
+    """Return the part of the message around each statement on one line, by the finding's id.
+
+    A person's message comes first, and the last one of several. A statement is left out if it is
+    all that the message says, or if the message cannot be read, for instance because it was pruned.
+    """
+    by_session: dict[str, list[Finding]] = {}
+    for finding in statements:
+        by_session.setdefault(finding.session, []).append(finding)
+    quotes: dict[str, str] = {}
+    for id_, findings_here in by_session.items():
+        try:
+            by_number = {message.number: message for message in sessions.messages(id_)[0]}
+        except MemtoolError:
+            continue
+        for finding in findings_here:
+            cited = [by_number[number] for number in finding.messages if number in by_number]
+            sources = [message for message in cited if message.role == "user"] or cited
+            if quote := _quote(sources[-1].text, finding.content) if sources else "":
+                quotes[finding.id] = quote
+    return quotes
+
+
+def _quote(text: str, statement: str) -> str:
+    """Return the passage of a text around a statement, empty if the text says nothing else."""
+    typed = without_colours(without_own(text)[:MAX_READ_CHARS])
+    plain = make_printable(typed).translate(_SENTENCE_ENDS)
+    line = extract_snippet(plain, (), len(plain) + 2)
+    if normalize(strip_opening(line)) == normalize(statement):
+        return ""
+    stated = extract_snippet(plain, find_content_words(statement), len(statement) + 2).strip("…")
+    begin = line.find(stated)
+    end = begin + len(stated)
+    before, after = line[:begin], line[end:]
+    if len(before) > AROUND_CHARS:
+        before = "…" + before[-AROUND_CHARS:].partition(" ")[2]
+    if len(after) > AROUND_CHARS:
+        after = after[:AROUND_CHARS].rpartition(" ")[0] + "…"
+    return before + stated + after
 
 
 MIN_SHARE = 0.5

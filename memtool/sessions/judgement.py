@@ -9,7 +9,7 @@ from __future__ import annotations
 from memtool.memory.lifecycle import DELETED
 from memtool.sessions import promote, store
 from memtool.sessions.findings import learn_all, read_all_learned
-from memtool.sessions.model import INTENT, RESOLVED, compute_fingerprint
+from memtool.sessions.model import BY_MODEL, INTENT, RESOLVED, compute_fingerprint
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from memtool.sessions.model import Finding
     from memtool.store.context import Context
 
-KINDS = ("asked to remember", "recognised by a rule", "failure with its fix", "read from commits")
+KINDS = ASKED, RULE, MODEL, FIX, COMMIT = (
+    "asked to remember",
+    "recognised by a rule",
+    "found by the model",
+    "failure with its fix",
+    "read from commits",
+)
 
 
 class LessonJudgement(Value):
@@ -59,10 +65,12 @@ def judge_lessons(context: Context) -> tuple[LessonJudgement, ...]:
 
 def _find_kind(finding: Finding) -> str:
     if finding.field("commit"):
-        return KINDS[3]
+        return COMMIT
     if RESOLVED in finding.signals:
-        return KINDS[2]
-    return KINDS[0] if INTENT in finding.signals else KINDS[1]
+        return FIX
+    if INTENT in finding.signals:
+        return ASKED
+    return MODEL if finding.reader == BY_MODEL else RULE
 
 
 def _sum_up(kind: str, outcomes: list[str]) -> LessonJudgement:

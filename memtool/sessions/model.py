@@ -219,6 +219,8 @@ def read_head(row: Mapping[str, Any]) -> Session | None:
 MAX_CONTENT_CHARS = 600
 """Maximum characters of a finding; a longer text is not a single statement."""
 _FINDING_TEXTS = ("id", "session", "content", "title", "category")
+READERS = BY_RULES, BY_MODEL = ("rules", "model")
+"""Who found and worded it."""
 
 
 class Finding(Value):
@@ -244,6 +246,8 @@ class Finding(Value):
     fields: tuple[tuple[str, str], ...] = ()
     place: int = 0
     """Index of the sentence in the last message, from 0."""
+    reader: str = BY_RULES
+    """One of `READERS`."""
 
     def field(self, name: str) -> str:
         """Return one of `fields`, empty if absent."""
@@ -296,6 +300,7 @@ def read_finding(row: Mapping[str, Any]) -> Finding | None:
         finding is not None
         and all(getattr(finding, name) for name in _FINDING_TEXTS)
         and finding.confidence in CONFIDENCES
+        and finding.reader in READERS
         and 0 <= finding.importance <= 1
     )
     return finding if is_whole else None

@@ -188,6 +188,13 @@ class JudgedFinding(Value):
     is_lone: bool = False
     """Whether it is a trace of a failure that no other session resolved."""
 
+    @property
+    def is_question(self) -> bool:
+        """Whether it is a statement that waits for a reviewer: the evidence does not suffice."""
+        is_settled = self.memory or self.blocker or self.dismissals
+        is_statement = not (self.finding.field("commit") or self.finding.field("fix"))
+        return bool(self.lack) and is_statement and not is_settled
+
 
 def judge(
     context: Context,

@@ -9,6 +9,7 @@ from memtool.memory.fields import DEFAULT_CATEGORIES
 from memtool.memory.lineage import Lineage
 from memtool.memory.memory import to_text
 from memtool.memory.mentions import find_mentions
+from memtool.memory.premises import find_premises
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.store.snapshot import build_problem, make_blob_hash
 from memtool.value import Value, cached_property
@@ -189,6 +190,24 @@ class Tree:
     def imported_ids(self) -> frozenset[str]:
         """The ids of the decisions that were imported from documents."""
         return frozenset(record.id for record in self.records if record.memory.document)
+
+    def find_absent(self, ids: Iterable[str]) -> set[str]:
+        """Return those of these ids that no memory has."""
+        return set(ids).difference(self.ids)
+
+    @cached_property
+    def premises(self) -> dict[str, tuple[str, ...]]:
+        """The ids that each memory rests on, by its id; only those that rest on any."""
+        premises: dict[str, tuple[str, ...]] = {}
+        for record in self.records:
+            ids = find_premises(record.memory)
+            if ids:
+                premises[record.id] = (*premises.get(record.id, ()), *ids)
+        return premises
+
+    def find_conclusions(self, id_: str) -> list[str]:
+        """Return the ids of the memories that rest directly on an id, sorted."""
+        return sorted(conclusion for conclusion, ids in self.premises.items() if id_ in ids)
 
     # The following return memories in any order.
 

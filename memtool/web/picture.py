@@ -22,6 +22,7 @@ STATES = {
     "pinned": ("★", "pinned"),
     "conflicting": ("⚡", "conflicting"),
     "drifted": ("≠", "drifted from the code"),
+    "unsettled": ("△", "unsettled"),
     "due": ("↻", "due for review"),
     "candidate": ("?", "not confirmed yet"),
     "deprecated": ("↓", "deprecated"),

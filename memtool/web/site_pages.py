@@ -24,12 +24,13 @@ from memtool.search.features import Facts
 from memtool.search.scope import build_drift_witness
 from memtool.value import Value, cached_property, digest, split_batches
 from memtool.web import render, words
+from memtool.web.graph_picture import MAX_NODES
 from memtool.web.map_areas import iterate_areas, list_maps
 from memtool.web.markdown import find_wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
 from memtool.web.pages.history import compare_memories, draw_timeline, group_by_day
-from memtool.web.pages.lineage import MAX_NODES, build_picture, find_nearby
+from memtool.web.pages.lineage import build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
 from memtool.web.pages.memory_map import (
     BY_FILE,

@@ -115,6 +115,43 @@ def test_the_list_says_points_and_what_is_lacking(sandbox: Sandbox):
     assert f"{id_}#1\n        promoted already: {short(sandbox, path.stem)}\n" in lesson
 
 
+def test_a_question_is_quoted_with_what_the_message_says_around_it(sandbox: Sandbox):
+    """On one line, of bounded length, as stored; not if the statement is the whole message."""
+    key = "AK" + "IA" + "QWERTYUIOPASDFGH"
+    around = "The hook of the shop fails " + "again and " * 40 + "again."
+    text = f"{around}\n\n- Look:\x1b[31m the key is {key}.\n- {FACT}\n\n{around}"
+    id_ = session(sandbox, RULE, text, "I prefer small pull requests to large ones.")
+    rows = listed(sandbox)
+    quote = rows[FACT]["quote"]
+    assert (quote[0], quote[-5:]) == ("…", " and…")
+    assert re.search(rf"Look: the key is \[REDACTED:[\w-]+\]\. {FACT} The hook", quote)
+    assert (len(quote) <= len(FACT) + 2 * 142, quote.isprintable()) == (True, True)
+    assert {content: row["quote"] for content, row in rows.items() if content != FACT} == {
+        CONTENT: "",
+        "I prefer small pull requests to large ones.": "",
+    }
+    shown = sandbox.run("promote", "--list").stdout
+    assert f'        in the message: "{quote}"\n' in shown
+    assert shown.count("in the message") == 1
+    sandbox.json("session", "end", id_)
+    sandbox.json("session", "prune", "--older-than", "2099-01-01")
+    assert listed(sandbox)[FACT]["quote"] == ""
+
+
+def test_the_list_says_who_found_what(sandbox: Sandbox):
+    """Lessons of before that was noted were found by the rules; a damaged one is none."""
+    id_ = session(sandbox, RULE, FACT)
+    assert {row["reader"] for row in listed(sandbox).values()} == {"rules"}
+    assert "preference, found by the rules, 6 points" in sandbox.run("promote", "--list").stdout
+    place = sandbox.path / ".git/memtool/sessions" / id_ / "findings.jsonl"
+    text = place.read_text()
+    place.write_text(re.sub(r',"reader":"rules"', "", text))
+    assert "reader" not in place.read_text()
+    assert {row["reader"] for row in listed(sandbox).values()} == {"rules"}
+    place.write_text(text.replace('"reader":"rules"', '"reader":"nobody"'))
+    assert listed(sandbox) == {}
+
+
 def test_nothing_is_promoted_twice(sandbox: Sandbox):
     """A second run writes nothing; neither does one after the journal was lost."""
     session(sandbox, RULE)
@@ -381,7 +418,8 @@ def test_runs_at_the_same_time_promote_once(sandbox: Sandbox):
     (made,) = (outcome for outcome in outcomes if outcome != nothing)
     assert made.count("new candidate") == 2
     assert len(memories(sandbox)) == 2
-    assert not any("importance: 0.8" in path.read_text() for path in memories(sandbox))
+    # What a person asked to remember has this importance; a second run would have raised it.
+    assert all("\nimportance: 0.8\n" in path.read_text() for path in memories(sandbox))
 
 
 def test_why_leads_back_to_the_messages(sandbox: Sandbox):

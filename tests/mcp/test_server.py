@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,9 +20,13 @@ from mcp.client.stdio import stdio_client
 
 from memtool.calls.run import ServedRepository
 from memtool.calls.wording import with_tools
+from memtool.hosts.edits import load_skill
+from memtool.inject.budget import estimate_tokens
 from memtool.mcp import transport
 from memtool.mcp.server import COMMON, ServerMethods, format_instructions, list_tools
 from memtool.memory import document
+from memtool.sessions.extract.phrases import normalize
+from memtool.sessions.extract.rules import may_be_wish
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -249,6 +254,16 @@ def test_instructions_name_only_tools_that_are_offered():
     assert not [name for name in ("remember", "new", "supersede") if f"`{name}`" in reading]
     for word in ("promote", "confirm"):
         assert word not in whole + "".join(tool.description for tool in list_tools().values())
+
+
+def test_instructions_and_skill_name_the_same_words_of_a_wish():
+    """Both ask for `remember` at the words that the prompt hook knows, and for few tokens."""
+    instructions = format_instructions(list_tools())
+    assert estimate_tokens(instructions) <= 150
+    row = next(line for line in load_skill().body.splitlines() if "THEIR SENTENCE" in line)
+    words = re.findall(r'"([^"]+)"', row)
+    assert words == re.findall(r'"([^"]+)"', instructions)
+    assert [word for word in words if not may_be_wish(normalize(word))] == []
 
 
 def test_an_answer_is_that_of_the_command_line(sandbox: Sandbox):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from memtool.sessions.extract import llm
+from memtool import templates
+from memtool.sessions.extract import llm, statements
 from memtool.sessions.extract.llm import Model, Unusable
 from memtool.sessions.model import IMPORTANT, INTENT, Message
 
@@ -151,6 +152,7 @@ def test_every_name_and_most_words_must_have_been_said(content: str, is_supporte
         {"content": ""},
         {"content": 5},
         {"content": "webhook signature raw body " * 40},
+        {"content": "webhook signature raw body " * 12},
         {"category": ["decision"]},
         {"category": {}},
         {"importance": [], "confidence": []},
@@ -166,6 +168,24 @@ def test_a_malformed_or_unsure_finding_is_dropped_alone(change: dict[str, object
     assert llm._build_finding(row, {1: SAID}, "ses-a", "", 0.75) is None
     assert llm._build_finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
     assert llm._build_finding([row], {1: SAID}, "ses-a", "", 0.75) is None
+
+
+def test_a_message_that_was_pasted_supports_nothing():
+    """As for the rules: nobody typed 26 sentences. A tool's output may be as long."""
+    from sessions.model_program import RAW
+
+    pasted = f"{HEARD} " + "Then the client sends it. " * 25
+    by_number = {1: Message(1, "user", pasted), 2: Message(2, "tool", pasted), 3: SAID}
+    made = [
+        llm._build_finding(RAW | {"messages": numbers}, by_number, "ses-a", "", 0.75)
+        for numbers in ([1], [2], [1, 3])
+    ]
+    assert [finding is None for finding in made] == [True, False, False]
+
+
+def test_the_prompt_names_the_longest_statement_that_counts():
+    """A model that does not know the limit would word most findings in vain."""
+    assert f"at most {statements.MAX_WORDS} words" in templates.read(llm.PROMPT)
 
 
 @pytest.mark.parametrize("tags", [5, "api", None, {}, [5, None]], ids=str)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING
 
@@ -119,6 +120,16 @@ def test_the_same_lesson_of_two_sessions_is_shown_once(sandbox: Sandbox, writer:
     (name,) = re.findall(r'name="form" value="(reopen [^"]+)"', after)
     assert writer.form("/do/promote", fill(writer, "/findings", name)).status == 303
     assert "dismissed" not in writer.get("/findings").text
+
+
+def test_a_question_is_shown_with_the_message_around_it(sandbox: Sandbox, writer: Web):
+    """A reviewer sees who found it and what the person said before and after, as text."""
+    id_ = sandbox.run("session", "start", "--title", "one").stdout.strip()
+    text = "The <b>queue</b> was long. From now on always sell the seats at the window first."
+    sandbox.run("session", "add", id_, "--role", "user", text)
+    page = writer.get("/findings").text
+    assert "found by the rules, 1 point" in page
+    assert f"In the message: “{html.escape(text)}”" in page
 
 
 def test_a_lesson_of_a_commit_has_its_words(sandbox: Sandbox, writer: Web):

@@ -3,7 +3,8 @@
 This module owns how the program is started, its limits on time and output, and the protocol: prompt
 on stdin, JSON on stdout. Only redacted messages are sent. The answer is not trusted by itself. A
 finding counts only if its words appear in the messages that it cites, and a person or a tool wrote
-one of these. Points that require a person's intent come from the rules.
+one of these. Its length, that of the messages and secrets in it are judged as for the rules. Points
+that require a person's intent come from the rules.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from memtool.authoring.classification import find_paths
 from memtool.errors import MemtoolError, find_reason
 from memtool.memory.fields import CONFIDENCES
 from memtool.memory.memory import first_sentence
-from memtool.sessions.extract import extraction
+from memtool.sessions.extract import extraction, statements
 from memtool.sessions.extract.sentences import (
     find_content_words,
     find_tags,
+    split_sentences,
     to_sentence,
 )
 from memtool.sessions.model import (
+    BY_MODEL,
     INTENT,
     MAX_CONTENT_CHARS,
     PIN,
@@ -332,12 +335,11 @@ def _build_finding(
         return None
     content = to_sentence(make_printable(content))
     cited = [by_number[n] for n in numbers if type(n) is int and n in by_number]
-    if (
-        len(content) > MAX_CONTENT_CHARS
-        or not 0 < len(cited) == len(numbers) <= _MAX_CITED_MESSAGES
+    if _is_too_long(content, row["category"]) or (
+        not 0 < len(cited) == len(numbers) <= _MAX_CITED_MESSAGES
     ):
         return None
-    if not is_supported(content, cited):
+    if not is_supported(content, [message for message in cited if not _is_pasted(message)]):
         return None
     tags = [tag for tag in as_list(row.get("tags")) if isinstance(tag, str)]
     agents = {message.agent for message in cited if message.agent}
@@ -354,7 +356,21 @@ def _build_finding(
         files=find_paths(content),
         tags=find_tags(" ".join([content, *tags])),
         fields=(("agent", who),) if who else (),
+        reader=BY_MODEL,
     )
+
+
+def _is_too_long(content: str, category: str) -> bool:
+    """Return whether a finding says more than one thing, by the limits of the rules."""
+    is_long = category != "error" and statements.count_words(content) > statements.MAX_WORDS
+    return is_long or len(content) > MAX_CONTENT_CHARS
+
+
+def _is_pasted(message: Message) -> bool:
+    """Return whether a person's message is too long to have been typed: it is no evidence."""
+    if message.role != "user":
+        return False
+    return statements.is_pasted(split_sentences(message.number, message.text), message.text)
 
 
 def is_supported(content: str, cited: Sequence[Message]) -> bool:

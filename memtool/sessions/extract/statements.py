@@ -79,14 +79,14 @@ def read_statement(sentence: Sentence, *, is_long: bool = False) -> Stated | Non
     veto = _find_veto(text, plain)
     if veto and (not is_asked or veto in NEVER_REMEMBERED):
         return None
-    if not is_asked and (is_long or _count_words(text) > MAX_WORDS):
+    if not is_asked and (is_long or count_words(text) > MAX_WORDS):
         return None
     begin, end = place
     is_introduced = rule in CUT and begin <= 1
     return Stated(rule, _cut(text, plain[:end].strip()) if is_introduced else text)
 
 
-def _count_words(text: str) -> int:
+def count_words(text: str) -> int:
     """Return about how many words a text has: in Chinese and Japanese two characters are one."""
     return len(text.split()) + sum(char >= "\u3040" for char in text) // 2
 

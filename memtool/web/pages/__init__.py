@@ -29,6 +29,7 @@ from memtool.web.pages.lineage import graph
 from memtool.web.pages.memories import memories
 from memtool.web.pages.memory import memory
 from memtool.web.pages.memory_map import memory_map
+from memtool.web.pages.premises import premises
 from memtool.web.pages.reports import digests, health, review
 from memtool.web.pages.search import search
 from memtool.web.pages.sessions import findings, session, sessions
@@ -57,6 +58,7 @@ PAGES: tuple[Page, ...] = (
     Page("/m/{id}", "memory.html", memory, is_private=True, is_slow=True),
     Page("/m/{id}/diff", "diff.html", memory_diff, is_slow=True),
     Page("/m/{id}/graph", "graph.html", graph, is_slow=True),
+    Page("/m/{id}/premises", "graph.html", premises, is_slow=True),
     Page("/m/{id}/supersede", "form.html", supersede, is_private=True),
 )
 """Every page. The menu has those with `menu` in this order, `render.MENU_ROW` of them in its row,

@@ -1,7 +1,7 @@
 """The page of a lineage: successors, predecessors and relations, as a picture and as a list.
 
-Memories are placed in columns by what they replace, the oldest on the left, and in rows by age. A
-box is as high as its title needs. Picture and list have the same memories, at most `MAX_NODES`.
+Memories are placed in columns by what they replace, the oldest on the left. Picture and list have
+the same memories, at most `MAX_NODES`.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from memtool.commands.show import show
 from memtool.index import index
 from memtool.memory.fields import RELATIONS
-from memtool.value import Value
-from memtool.web.picture import LINE_PX, STATES, Box, wrap
+from memtool.web.graph_picture import MAX_NODES, Relation, draw_graph, find_state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,30 +20,12 @@ if TYPE_CHECKING:
     from memtool.store.tree import Record, Tree
     from memtool.web.page import PageQuery
 
-MAX_NODES = 60
-"""Memories of one picture; a larger one would be unreadable."""
-BOX_WIDTH, PAD = 220, 9
-GAP_X, GAP_Y = 60, 16
-
-
-class GraphNode(Value):
-    """A memory in the picture: its box, and the lines of its title. `state` is one of `STATES`."""
-
-    id: str
-    title: str
-    lines: tuple[str, ...]
-    state: str
-    box: Box
-    is_here: bool
-
-
-class GraphEdge(Value):
-    """A relation of two memories as a curve; `name` is its kind, such as supersedes."""
-
-    name: str
-    start: str
-    end: str
-    path: str
+SUPERSEDES = "supersedes"
+LEGEND = (
+    "A line leads from left to right, to what replaced it; a dashed one joins memories that are "
+    "related."
+)
+ALONE = "It stands alone: it replaces no memory and names none, and no memory replaces or names it."
 
 
 def graph(context: Context, query: PageQuery) -> dict[str, Any]:
@@ -61,20 +42,18 @@ def graph(context: Context, query: PageQuery) -> dict[str, Any]:
 def build_picture(tree: Tree, id_: str, ids: list[str]) -> dict[str, Any]:
     """Return the picture of a memory among its neighbours, the first ones if there are many."""
     shown = ids[:MAX_NODES]
-    columns = arrange_levels(tree, shown)
-    nodes = _place_nodes(tree, columns, id_)
-    by_id = {node.id: node for node in nodes}
-    return {
+    relations = [
+        Relation(name.replace("_", " "), owner, target)
+        for owner in shown
+        for name in RELATIONS
+        for target in tree[owner].memory.items(name)
+    ]
+    states = {shown_id: find_state(tree, shown_id) for shown_id in shown}
+    return draw_graph(tree, id_, shown, relations, (SUPERSEDES,), states) | {
         "title": f"Lineage: {tree[id_].memory.title}",
-        "id": id_,
-        "nodes": nodes,
-        "edges": _build_edges(tree, by_id),
         "hidden": len(ids) - len(shown),
-        "state_words": STATES,
-        "pad": PAD,
-        "line": LINE_PX,
-        "width": max(node.box.x + node.box.width for node in nodes) + GAP_X // 2,
-        "height": max(node.box.y + node.box.height for node in nodes),
+        "legend": LEGEND,
+        "alone": ALONE,
         "notes": [],
     }
 
@@ -102,75 +81,3 @@ def find_nearby(tree: Tree, id_: str, naming: Iterable[Record]) -> list[str]:
         if id_ in named:
             nearby.setdefault(record.id)
     return [id_ for id_ in nearby if id_ in tree]
-
-
-def arrange_levels(tree: Tree, ids: list[str]) -> list[list[str]]:
-    """Return memories in columns: each to the right of all that it replaces.
-
-    A circle, which no valid tree has, is cut where it would repeat.
-    """
-    chosen = set(ids)
-    level: dict[str, int] = {}
-
-    def place(id_: str, above: frozenset[str]) -> int:
-        if id_ not in level:
-            older = [
-                older_id
-                for older_id in tree[id_].memory.supersedes
-                if older_id in chosen - above - {id_}
-            ]
-            level[id_] = 1 + max((place(older_id, above | {id_}) for older_id in older), default=-1)
-        return level[id_]
-
-    for id_ in ids:
-        place(id_, frozenset())
-    columns: list[list[str]] = [[] for _level in range(max(level.values()) + 1)]
-    for id_ in sorted(ids, key=lambda id_: (tree[id_].memory.timestamp, id_)):
-        columns[level[id_]].append(id_)
-    return columns
-
-
-def _place_nodes(tree: Tree, columns: list[list[str]], here: str) -> list[GraphNode]:
-    nodes = []
-    for across, column in enumerate(columns):
-        y = 0
-        for id_ in column:
-            memory = tree[id_].memory
-            lines = wrap(memory.title, BOX_WIDTH - 2 * PAD)
-            height = (len(lines) + 1) * LINE_PX + 2 * PAD  # the last line has the state
-            box = Box(across * (BOX_WIDTH + GAP_X), y, BOX_WIDTH, height)
-            state = _find_state(tree, id_)
-            nodes.append(GraphNode(id_, memory.title, lines, state, box, id_ == here))
-            y += height + GAP_Y
-    return nodes
-
-
-def _find_state(tree: Tree, id_: str) -> str:
-    if not tree.lineage.is_head(id_):
-        return "superseded"
-    status = tree[id_].memory.status
-    return status if status in STATES else "active"
-
-
-def _build_edges(tree: Tree, nodes: dict[str, GraphNode]) -> list[GraphEdge]:
-    edges = []
-    for id_, end in nodes.items():
-        for name in RELATIONS:
-            for other in tree[id_].memory.items(name):
-                if other in nodes and other != id_:
-                    start = nodes[other]
-                    edges.append(
-                        GraphEdge(name.replace("_", " "), other, id_, _draw_curve(start, end))
-                    )
-    return edges
-
-
-def _draw_curve(start: GraphNode, end: GraphNode) -> str:
-    """Return the curve between two boxes; it passes over neither of them."""
-    first, second = sorted((start.box, end.box), key=lambda box: box.x)
-    bend = GAP_X // 2
-    x1, y1 = first.x + BOX_WIDTH, first.y + first.height / 2
-    is_below = first.x == second.x  # one below the other: a bow at their right
-    x2, y2 = (x1 if is_below else second.x), second.y + second.height / 2
-    turn = x2 + bend if is_below else x2 - bend
-    return f"M{x1} {y1:g}C{x1 + bend} {y1:g} {turn} {y2:g} {x2} {y2:g}"

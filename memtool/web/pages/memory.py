@@ -18,6 +18,7 @@ from memtool.store import ledger, provenance
 from memtool.value import Value
 from memtool.web.actions import find_actions
 from memtool.web.pages.lineage import has_lineage
+from memtool.web.pages.premises import has_grounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "find_actions": None if there or as_of else lambda: find_actions(context, shown, events),
         "is_only_there": is_only_there,
         "has_lineage": not is_only_there and has_lineage(tree, shown.id),
+        "has_grounds": not is_only_there and has_grounds(tree, shown.id),
         "use": if_answered(lambda: _read_use(context, shown.id)) if there is None else None,
         "at": at or "",
         "elsewhere": _features.find_links(context, shown.type),
@@ -164,6 +166,7 @@ def with_proof(
         "at": "",
         "is_only_there": False,
         "has_lineage": True,
+        "has_grounds": False,
         "elsewhere": (),
         "notes": (),
     }

@@ -1,0 +1,189 @@
+"""Unsettled memories: those that rest on something that no longer holds.
+
+`memory/premises.py` has the rules; this asks a tree. A question about some memories reads these and
+what they rest on, however large the tree is; a question about all of them reads the edges from the
+index, and opens only memories that could be out.
+"""
+
+from __future__ import annotations
+
+from memtool.memory import lifecycle, premises
+from memtool.memory.drift import BROKEN as BROKEN_LEVEL
+from memtool.memory.premises import BROKEN, DEPRECATED, ENDED, FORGOTTEN, MISSING
+from memtool.memory.visibility import OUT_OF_USE
+from memtool.value import cached_property
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from memtool.memory.lineage import Lineage
+    from memtool.memory.premises import Cause
+    from memtool.search.features import FileWitness
+    from memtool.store.tree import Record, Tree
+
+    Causes = dict[str, Cause]
+    """The causes of one conclusion, by name, the nearest first."""
+
+_FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+
+
+class Unsettled:
+    """The causes of the conclusions of a tree, as of the second `now`.
+
+    `lineage` is the tree's own unless another is passed, such as one pruned by trust. `drift` tells
+    which memories are broken; without it, none is.
+    """
+
+    def __init__(
+        self,
+        tree: Tree,
+        now: int,
+        drift: FileWitness | None = None,
+        lineage: Lineage | None = None,
+    ) -> None:
+        self.tree = tree
+        self.lineage = tree.lineage if lineage is None else lineage
+        self._now = now
+        self._drift = drift
+        self._causes: dict[str, Causes] = {}
+        self._faults: dict[str, str] = {}
+        self._settled: Mapping[str, tuple[str, ...]] | None = None
+        """What each memory accepts, once all are read."""
+
+    # Some memories
+
+    def find(self, ids: Iterable[str]) -> dict[str, Causes]:
+        """Return the causes of those of these memories that have any, by id."""
+        wanted = list(ids)
+        edges = self._collect_premises(id_ for id_ in wanted if id_ not in self._causes)
+        if edges:
+            self._causes |= premises.find_causes(edges, self)
+        return {id_: causes for id_ in wanted if (causes := self._causes.get(id_))}
+
+    def _collect_premises(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Return the premises of some memories, and of all that these rest on, by id."""
+        edges: dict[str, tuple[str, ...]] = {}
+        todo = list(ids)
+        while todo:
+            id_ = todo.pop()
+            if id_ in edges or not (own := self.list_premises(id_)):
+                continue
+            edges[id_] = own
+            for premise in own:
+                todo += (premise, *self.lineage.find_heads(premise))
+        return edges
+
+    def list_premises(self, id_: str) -> tuple[str, ...]:
+        """Return the ids that a memory rests on; none for one that is not in the tree."""
+        record = self.tree.get(id_)
+        return () if record is None else premises.find_premises(record.memory)
+
+    def find_chain(self, id_: str, name: str) -> list[str]:
+        """Return the ids from a memory down to the premise that gave it a cause, both included."""
+        return premises.find_chain(self._causes, id_, name)
+
+    def find_lowest(self, id_: str, name: str) -> str:
+        """Return the conclusion to settle so that a cause of a memory is settled."""
+        return self.find_chain(id_, name)[-2]
+
+    # All memories
+
+    @cached_property
+    def all(self) -> dict[str, Causes]:
+        """The causes of all memories in use that have any, by id, sorted."""
+        edges = self.tree.premises
+        if not edges:
+            return {}
+        self._judge_all(edges)
+        self._causes |= premises.find_causes(edges, self)
+        return {
+            id_: causes
+            for id_, causes in sorted(self._causes.items())
+            if causes and self.is_listed(id_)
+        }
+
+    def is_listed(self, id_: str) -> bool:
+        """Return whether an unsettled memory counts: it is in use, and nothing replaces it."""
+        record = self.tree.get(id_)
+        return (
+            record is not None
+            and self.lineage.is_head(id_)
+            and record.memory.status not in OUT_OF_USE
+        )
+
+    def find_conclusions(self, id_: str) -> list[str]:
+        """Return the memories in use that rest directly on a memory, sorted."""
+        return [*filter(self.is_listed, self.tree.find_conclusions(id_))]
+
+    def list_above(self, ids: Iterable[str]) -> list[str]:
+        """Return the memories in use that rest on any of these, at any depth, nearest first."""
+        above: dict[str, None] = {}
+        level = list(ids)
+        seen = set(level)
+        while level:
+            level = [up for id_ in level for up in self.find_conclusions(id_) if up not in seen]
+            seen.update(level)
+            above.update(dict.fromkeys(level))
+        return list(above)
+
+    def _judge_all(self, edges: Mapping[str, Iterable[str]]) -> None:
+        """Judge all premises at once."""
+        cited = {premise for ids in edges.values() for premise in ids}
+        cited.update(*map(self.lineage.find_heads, cited))
+        self._faults = dict.fromkeys(cited, "")
+        self._faults.update((id_, MISSING) for id_ in self.tree.find_absent(cited))
+        suspects = self.tree.of_kinds(
+            lambda kind: kind.status in _FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
+        )
+        named = self.tree.with_ids(cited) if self._drift else []
+        drifts = self._drift.find(named) if self._drift else {}
+        for record in named:
+            drift = drifts.get(record.path)
+            if drift is not None and drift.level == BROKEN_LEVEL:
+                self._faults[record.id] = BROKEN
+        for record in suspects:
+            if record.id in cited:
+                self._faults[record.id] = self._find_own_fault(record) or self._faults[record.id]
+        self._settled = {
+            record.id: record.memory.items("settled_on")
+            for record in self.tree.of_kinds(lambda kind: bool(kind.fields.get("settled_on")))
+        }
+
+    # What the walk asks
+
+    def list_settled(self, id_: str) -> tuple[str, ...]:
+        """Return the causes that a memory accepts."""
+        if self._settled is not None:
+            return self._settled.get(id_, ())
+        record = self.tree.get(id_)
+        return () if record is None else record.memory.items("settled_on")
+
+    def says_same(self, old: str, new: str) -> bool:
+        """Return whether two memories have the same title and body."""
+        records = self.tree.get(old), self.tree.get(new)
+        first, second = (r and (r.memory.title, r.memory.body.strip()) for r in records)
+        return first is not None and first == second
+
+    def find_fault(self, id_: str) -> str:
+        """Return why a memory no longer holds; empty if it does."""
+        fault = self._faults.get(id_)
+        if fault is None:
+            record = self.tree.get(id_)
+            if record is None:
+                fault = MISSING
+            else:
+                fault = self._find_own_fault(record) or self._find_drift_fault(record)
+            self._faults[id_] = fault
+        return fault
+
+    def _find_own_fault(self, record: Record) -> str:
+        fault = _FAULT_BY_STATUS.get(record.memory.status, "")
+        if not fault and record.memory.text("valid_through"):
+            is_over = self.tree.state(record, self._now) == lifecycle.EXPIRED
+            fault = ENDED if is_over else ""
+        return fault
+
+    def _find_drift_fault(self, record: Record) -> str:
+        drift = None if self._drift is None else self._drift(record)
+        return BROKEN if drift is not None and drift.level == BROKEN_LEVEL else ""
