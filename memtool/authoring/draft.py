@@ -44,6 +44,7 @@ NOT_BY_SET = {
     "checked": "memtool confirm writes it",
     "deleted": "memtool forget writes it",
     "retired": "memtool archive writes it",
+    "settled_on": "memtool confirm --still-holds writes it",
 }
 """Keys that `--set` refuses, since it would bypass their checks, and what to use instead."""
 
@@ -168,7 +169,7 @@ def _is_settable(key: Any) -> bool:
     """
     if not isinstance(key, str):
         raise MemtoolError(f"a key must be text, not {type(key).__name__}", hint=_KEYS_HINT)
-    if key in ("checked", "deleted", "retired"):
+    if key in ("checked", "deleted", "retired", "settled_on"):
         raise MemtoolError(f"cannot set {key} here", hint=NOT_BY_SET[key])
     if key not in BY_NAME and key != "body" and not _is_own_key(key):
         raise _unknown_key_error(key, f"{key}=VALUE")

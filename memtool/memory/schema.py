@@ -8,6 +8,7 @@ from __future__ import annotations
 from memtool.memory import frontmatter, timestamps
 from memtool.memory.fields import (
     BY_NAME,
+    CAUSE_KINDS,
     DEFAULT_CATEGORIES,
     LIST_KINDS,
     OWN_PREFIX,
@@ -200,6 +201,11 @@ def _check_each(test: Callable[[str], bool], complaint: str) -> Callable[[tuple[
     return fault
 
 
+def _is_cause(text: str) -> bool:
+    kind, _colon, id_ = text.partition(":")
+    return kind in CAUSE_KINDS and is_id(id_)
+
+
 def _require_parse(read: Callable[[str], int], example: str) -> Callable[[str], str]:
     def fault(text: str) -> str:
         try:
@@ -238,6 +244,9 @@ _LIST_FAULTS: dict[str, Callable[[tuple[str, ...]], str]] = {
     "paths": _check_each(is_inside, "is not a path inside the repository, relative to its top"),
     "ids": _check_each(is_id, "is not an id"),
     "sources": lambda items: next(filter(None, map(find_source_fault, items)), ""),
+    "causes": _check_each(
+        _is_cause, f"is not a cause: write {' or '.join(f'{name}:ID' for name in CAUSE_KINDS)}"
+    ),
 }
 
 

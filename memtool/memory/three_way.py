@@ -6,7 +6,8 @@ Keys are merged, not lines. If one side changed a key, that side wins. If both d
     checked                   the later confirmation
     faded, retired, valid_through  the earlier
     importance                the larger
-    tags and other lists      without what either removed, with what either added, sorted
+    tags and other lists      without what either removed, with what either added, sorted;
+                              settled_on is sorted as a whole
     a key of the user's own   like all of the claim: left to git as text
 
 The result does not depend on which side is ours, so merging in any order gives the same. Without a
@@ -19,7 +20,7 @@ in lifecycle keys can be read during a merge.
 from __future__ import annotations
 
 from memtool.memory import document, frontmatter, schema, timestamps
-from memtool.memory.fields import BY_NAME, STATUSES, is_mutable
+from memtool.memory.fields import BY_NAME, SETTLED, STATUSES, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
 from memtool.memory.plain_claim import find_plain_claim
 from memtool.value import Value
@@ -78,7 +79,14 @@ def settle(base: Fields | None, ours: Fields, theirs: Fields) -> Settled:
             settled[key] = other
         elif key in BY_NAME:
             settled[key] = _settle_key(key, old, mine, other)
-    return settled
+    return {key: _normalize(key, value) for key, value in settled.items()}
+
+
+def _normalize(key: str, value: FieldValue | None) -> FieldValue | None:
+    """Return a value in one spelling, whichever side it is of: a table in order, no empty list."""
+    if not isinstance(value, dict):
+        return None if value == () else value
+    return {name: value[name] for name in BY_NAME[key].choices if name in value}
 
 
 def _settle_standing(base: Fields | None, ours: Fields, theirs: Fields) -> Settled:
@@ -162,7 +170,8 @@ def _settle_key(
     )
     items = [item for item in before if item in first and item in two]
     added = sorted({*first, *two}.difference(before))
-    return tuple(dict.fromkeys([*items, *added])) or None
+    merged = tuple(dict.fromkeys([*items, *added]))
+    return (tuple(sorted(merged)) if key == SETTLED else merged) or None
 
 
 def prepare_sides(sides: Sides, path: str = "") -> Sides:
@@ -181,7 +190,7 @@ def prepare_sides(sides: Sides, path: str = "") -> Sides:
     names = {key for _fields, lines in read for key in lines if is_mutable(key)}
     for key in sorted(names - settled.keys()):
         if ours.get(key) == theirs.get(key) and len({rows.get(key) for _f, rows in read}) > 1:
-            settled[key] = ours.get(key)  # one value in several spellings
+            settled[key] = _normalize(key, ours.get(key))  # one value in several spellings
     edited = [_with(text, settled, path) for text in texts]
     return Sides(None if sides.base is None else edited[2], edited[0], edited[1])
 
