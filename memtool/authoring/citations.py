@@ -13,18 +13,20 @@ import posixpath
 
 from memtool.authoring import write
 from memtool.errors import MemtoolError
-from memtool.memory import ids, short_ids, timestamps
+from memtool.memory import ids, short_ids
 from memtool.memory.changes import id_from_path
-from memtool.memory.fields import RELATIONS
+from memtool.memory.fields import RELATIONS, SETTLED
+from memtool.memory.premises import DEPRECATED, ENDED, FORGOTTEN, MEMORY, MISSING, WITHOUT
 from memtool.memory.schema import (
     find_lines_fault,
     find_source_fault,
     is_id,
     is_inside,
+    is_line,
     parse_source,
 )
-from memtool.memory.visibility import DEPRECATED, OUT_OF_USE
 from memtool.redaction.find import build_allowlist, clean_text
+from memtool.search.unsettled import Unsettled
 from memtool.store import named_paths
 from memtool.value import Value, format_count
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from memtool.store.history import PathContent
     from memtool.store.repository import Repository
     from memtool.store.sources import Resolution
-    from memtool.store.tree import Record, Tree
+    from memtool.store.tree import Tree
 
     CitedSource = tuple[int, str, Source]
     """The number of a memory, one of its sources as a text, and the same parsed."""
@@ -49,7 +51,8 @@ BROKEN_LINK, BROKEN_SOURCE, NO_SUCH_FILE = "broken-link", "broken-source", "no-s
 BAD_PREMISE = "bad-premise"
 MAX_REMEDIES = 3
 """Bad citations of one memory for which an error has a hint."""
-_MEMORY = "memory:"
+_ENDS = {FORGOTTEN: "was forgotten", DEPRECATED: "is deprecated", ENDED: "no longer holds"}
+"""How a premise came to its end, by its fault."""
 _KEEP = "to write it as given: add --keep-citation"
 _FROM_THE_TOP = "use the path from the top of the repository, as git ls-files prints it"
 _OPTIONS = {"source": "--source ", "files": "--file "}
@@ -167,8 +170,8 @@ def _settle(
     ]
     context.notes += [note for note in notes if note not in context.notes]
     causes = [cause for fault in faults for cause in fault.causes]
-    settled = tuple(dict.fromkeys((*memory.items("settled_on"), *causes)))
-    return memory.with_fields(settled_on=settled) if causes else memory
+    settled = tuple(dict.fromkeys((*memory.items(SETTLED), *causes)))
+    return memory.with_fields(**{SETTLED: settled}) if causes else memory
 
 
 def _build_refusal(context: Context, tree: Tree | None, faults: Sequence[Fault]) -> MemtoolError:
@@ -204,8 +207,8 @@ def _suggest_near(context: Context, tree: Tree | None, fault: Fault) -> str:
         mark = "file:" * (fault.key == "source")
         near += f"@{source.commit}" if near and fault.commit else ""
     elif fault.code == BROKEN_LINK and tree is not None:
-        mark = _MEMORY * (fault.key == "source")
-        near = _find_near_id(fault.item.removeprefix(_MEMORY), tree)
+        mark = MEMORY * (fault.key == "source")
+        near = _find_near_id(fault.item.removeprefix(MEMORY), tree)
     return f"did you mean {_format_option(fault.key, mark + near)}?" if near else ""
 
 
@@ -225,7 +228,7 @@ def _format_option(key: str, item: str) -> str:
 
 
 def _names_memories(memory: Memory) -> bool:
-    is_cited = any(item.startswith(_MEMORY) for item in memory.items("source"))
+    is_cited = any(item.startswith(MEMORY) for item in memory.items("source"))
     return is_cited or any(memory.items(key) for key in RELATIONS[1:])
 
 
@@ -233,7 +236,7 @@ def _with_whole_ids(memory: Memory, tree: Tree) -> Memory:
     """Return a memory with whole ids in sources and relations; `supersedes` has them already."""
     changed: Fields = {}
     for key in ("source", *RELATIONS[1:]):
-        mark = _MEMORY * (key == "source")
+        mark = MEMORY * (key == "source")
         before = memory.items(key)
         items = [
             mark + _find_whole_id(item.removeprefix(mark), tree) if item.startswith(mark) else item
@@ -262,7 +265,7 @@ def _find_lost(repository: Repository, memories: Sequence[Memory]) -> Iterator[N
         (number, text, source)
         for number, memory in enumerate(memories)
         for text in memory.items("source")
-        if not (find_source_fault(text) or find_lines_fault(text))
+        if is_line(text) and not (find_source_fault(text) or find_lines_fault(text))
         if (source := parse_source(text)).kind == "file" or source.commit
     ]
     here = [row for row in cited if not row[2].commit]
@@ -271,7 +274,7 @@ def _find_lost(repository: Repository, memories: Sequence[Memory]) -> Iterator[N
         (number, path)
         for number, memory in enumerate(memories)
         for path in memory.items("files")
-        if is_inside(path)
+        if is_line(path) and is_inside(path)
     ]
     if here or files:
         yield from _find_lost_paths(repository, here, files)
@@ -368,32 +371,32 @@ def _find_premise_faults(
     context: Context, tree: Tree, memory: Memory, new_ids: Collection[str]
 ) -> Iterator[Fault]:
     """Yield what a memory rests on and should not. What it supersedes is no premise."""
-    cited = [("source", text) for text in memory.items("source") if text.startswith(_MEMORY)]
+    state = Unsettled(tree, context.clock.now)
+    cited = [("source", text) for text in memory.items("source") if text.startswith(MEMORY)]
     cited += [("derived_from", id_) for id_ in memory.items("derived_from")]
     for key, item in cited:
-        id_ = item.removeprefix(_MEMORY)
-        what = f"{key}: {item}"
+        id_ = item.removeprefix(MEMORY)
         if id_ == memory.id:
-            hint = "cite what it rests on instead"
-            yield Fault(key, item, BAD_PREMISE, f"{what} is the memory itself", hint)
+            message = f"{key}: {item} is the memory itself"
+            yield Fault(key, item, BAD_PREMISE, message, "cite what it rests on instead")
         elif id_ in memory.supersedes or id_ in new_ids or not is_id(id_):
             continue
-        elif id_ not in tree:
-            yield _build_link_fault(context, key, item)
         elif not tree.lineage.is_head(id_):
-            yield _build_superseded_fault(tree, key, item, context.clock.now)
-        elif end := describe_end(tree[id_], context.clock.now):
+            yield _build_superseded_fault(state, key, item)
+        elif (why := state.find_fault(id_)) == MISSING:
+            yield _build_link_fault(context, key, item)
+        elif why:
             hint = "cite what holds"
-            if tree[id_].memory.status in OUT_OF_USE:
+            if why != ENDED:
                 hint += f"\nif it holds after all: memtool restore {id_}"
-            causes = (f"without:{id_}",)
-            yield Fault(key, item, BAD_PREMISE, f"{what} {end}", hint, causes=causes)
+            message = f"{key}: {item} {_ENDS[why]}"
+            yield Fault(key, item, BAD_PREMISE, message, hint, causes=(WITHOUT + id_,))
 
 
 def _build_link_fault(context: Context, key: str, item: str) -> Fault:
     """Return the fault of an id that no memory here has; global memories are not cited here."""
-    id_ = item.removeprefix(_MEMORY)
-    causes = (f"without:{id_}",)
+    id_ = item.removeprefix(MEMORY)
+    causes = (WITHOUT + id_,)
     own = context.global_context
     if own is not None:
         listed = [id_from_path(entry.path) for entry in own.snapshot().entries]
@@ -405,31 +408,20 @@ def _build_link_fault(context: Context, key: str, item: str) -> Fault:
     return Fault(key, item, BROKEN_LINK, message, "memtool list", causes=causes)
 
 
-def _build_superseded_fault(tree: Tree, key: str, item: str, now: int) -> Fault:
+def _build_superseded_fault(state: Unsettled, key: str, item: str) -> Fault:
     """Return the fault of a premise that others replace, with the one to cite instead."""
-    id_ = item.removeprefix(_MEMORY)
+    tree, id_ = state.tree, item.removeprefix(MEMORY)
     heads = tree.lineage.find_heads(id_)
-    what = f"{key}: {item} is superseded"
+    message = f"{key}: {item} is superseded"
     if not heads:
-        gone = f"without:{id_}"
-        message = f"{what} in a circle"
-        return Fault(key, item, BAD_PREMISE, message, "memtool conflicts", causes=(gone,))
+        message += " in a circle"
+        causes: tuple[str, ...] = (WITHOUT + id_,)
+        return Fault(key, item, BAD_PREMISE, message, "memtool conflicts", causes=causes)
     title = f" by {write.quote_memory(tree[heads[0]].memory)}"
-    message = what + (title if len(heads) == 1 else f" by:{tree.list_titles(heads)}")
+    message += title if len(heads) == 1 else f" by:{tree.list_titles(heads)}"
     newest = max(heads, key=lambda head: (tree[head].memory.timestamp, head))
-    option = _format_option(key, _MEMORY * (key == "source") + newest)
+    option = _format_option(key, MEMORY * (key == "source") + newest)
     hint = f"cite what holds now: {option}" + "\nmemtool conflicts" * (len(heads) > 1)
-    ended = [f"without:{head}" for head in heads if describe_end(tree[head], now)]
-    causes = (*(f"{_MEMORY}{head}" for head in heads), *ended)
+    causes = tuple(MEMORY + head for head in heads)
+    causes += tuple(WITHOUT + head for head in heads if state.find_fault(head))
     return Fault(key, item, BAD_PREMISE, message, hint, causes=causes)
-
-
-def describe_end(record: Record, now: int) -> str:
-    """Return how a memory ceased to hold, as the end of a sentence; empty if it holds."""
-    memory = record.memory
-    if memory.status == "deleted":
-        return "was forgotten"
-    if memory.status == DEPRECATED:
-        return "is deprecated"
-    end = memory.text("valid_through")
-    return f"held until {end}" if end and timestamps.end(end) < now else ""

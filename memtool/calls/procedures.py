@@ -270,9 +270,7 @@ SETTABLE = (
 conflicts, its privacy labels."""
 
 GLOBAL = "global"
-_GLOBAL = Parameter(
-    name=GLOBAL, kind=bool, default=False, help="work on the user's global memories"
-)
+_GLOBAL = Parameter(name=GLOBAL, kind=bool, default=False, help="use the global memories")
 """`--global` on the command line, which is not an option of a verb."""
 
 DIRECTORY = "directory"

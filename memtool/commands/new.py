@@ -38,7 +38,7 @@ class DraftOptions(TypedDict, total=False):
         said_by_user: the user's own words, quoted
         id: the id, instead of a new one
         edit: open it in your editor first
-        keep_citation: keep files and sources that are not there, or no longer hold
+        keep_citation: keep bad citations
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -134,7 +134,7 @@ def remember(
         tag: a keyword; may be repeated
         file: a file or glob that it is about; may be repeated
         said_by_user: the user's own words, quoted
-        keep_citation: keep files that are not there
+        keep_citation: keep bad citations
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
