@@ -71,8 +71,8 @@ def plan_source(
 
 def _warn_of_lost(context: Context, plan: ImportPlan) -> Iterator[Problem]:
     """Yield a warning for each file and commit that the new memories name and that is not there."""
-    found = citations.find_faults(context, [record.memory for record in plan.placed])
-    for record, faults in zip(plan.placed, found, strict=True):
+    memories = [record.memory for record in plan.placed]
+    for record, faults in zip(plan.placed, citations.find_faults(context, memories), strict=True):
         for fault in faults:
             message, hint = fault.message, fault.hint
             yield Problem(record.path, 0, fault.code, message, hint, record.id, "warning")
