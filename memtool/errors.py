@@ -15,6 +15,7 @@ ERROR_CODES: dict[str, str] = {
     "bad-event": "the input of a hook cannot be read",
     "bad-golden": "a line of the golden file is not a golden query",
     "bad-limit": "the number is too small",
+    "bad-premise": "a memory cannot rest on itself, a global memory, or what no longer holds",
     "bad-query": "the query does not follow the query language",
     "bad-time": "not a moment, a date or an age",
     "bare": "a bare repository has no worktree",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypedDict, Unpack
 
-from memtool.authoring import draft, resolve, write
+from memtool.authoring import citations, draft, resolve, write
 from memtool.authoring.classification import classify
 from memtool.authoring.write import WriteResult
 from memtool.commands import _features, _filters, _settling
@@ -41,6 +41,7 @@ class DraftOptions(TypedDict, total=False):
         said_by_user: the user's own words, quoted
         id: the id, instead of a new one
         edit: open it in your editor first
+        keep_citation: keep bad citations
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -59,6 +60,7 @@ class DraftOptions(TypedDict, total=False):
     said_by_user: str
     id: str
     edit: bool
+    keep_citation: bool
     commit: bool
     dry_run: bool
 
@@ -115,6 +117,7 @@ def remember(
     tag: tuple[str, ...] = (),
     file: tuple[str, ...] = (),
     said_by_user: str = "",
+    keep_citation: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> WriteResult:
@@ -134,6 +137,7 @@ def remember(
         tag: a keyword; may be repeated
         file: a file or glob that it is about; may be repeated
         said_by_user: the user's own words, quoted
+        keep_citation: keep bad citations
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -161,6 +165,7 @@ def remember(
         },
     )
     write.refuse_blank(memory)
+    memory = citations.check(context, memory, is_kept=keep_citation, dry_run=dry_run)
     done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
     _note_anchors(context, memory, done)
     return done
@@ -203,8 +208,9 @@ def supersede(
     ids = write.find_replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree[ids[0]].memory
     memory = _build_draft(context, type or replaced.type, title, options, ids, replaced)
+    inherited = () if options.get("file") else replaced.items("files")
     settles = _find_settled(context, tree, memory) if with_conclusions else ()
-    done = _submit_draft(context, memory, options, settles)
+    done = _submit_draft(context, memory, options, inherited, settles)
     if with_conclusions:
         context.notes.append(_settling.describe_settled(settles, ids, dry_run=dry_run))
     elif memory.replaces and not dry_run:
@@ -274,11 +280,16 @@ def _find_settled(context: Context, tree: Tree, memory: Memory) -> list[str]:
 
 
 def _submit_draft(
-    context: Context, memory: Memory, options: DraftOptions, settles: Sequence[str] = ()
+    context: Context,
+    memory: Memory,
+    options: DraftOptions,
+    inherited: tuple[str, ...] = (),
+    settles: Sequence[str] = (),
 ) -> WriteResult:
     """Write a draft, and rebuild the digests that quote superseded memories.
 
-    `settles` are memories that accept it as a cause.
+    `inherited` are the files that it has from the memory that it corrects; `settles` are memories
+    that accept it as a cause.
     """
     commit, dry_run = options.get("commit", False), options.get("dry_run", False)
     done = draft.submit_draft(
@@ -288,6 +299,8 @@ def _submit_draft(
         edit=options.get("edit", False),
         commit=commit,
         dry_run=dry_run,
+        is_kept=options.get("keep_citation", False),
+        inherited=inherited,
         settles=settles,
     )
     if memory.proposes:

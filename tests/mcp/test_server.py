@@ -116,6 +116,26 @@ def exchange(
     return [json.loads(line) for line in done.stdout.splitlines()], done
 
 
+def test_a_citation_that_leads_nowhere_is_refused_and_may_be_kept(sandbox: Sandbox):
+    """The hint names the argument of the tool, and the id to cite instead."""
+    sandbox.memory("sem-old", title="Towers over 40 floors", type="semantic")
+    sandbox.memory("sem-new", title="Towers over 50 floors", supersedes=("sem-old",))
+    sandbox.commit()
+    draft = {"type": "decision", "title": "Nine weeks", "body": "The plan allows nine weeks."}
+
+    async def story(client: Client) -> None:
+        text = await refused(client, "new", **draft, source=["memory:sem-old"])
+        assert 'source: memory:sem-old is superseded by "Towers over 50 floors" (sem-new)' in text
+        assert "cite what holds now: `source` memory:sem-new" in text
+        assert "to write it as given: add `keep_citation`" in text
+        made = await ask(client, "new", **draft, source=["memory:sem-old"], keep_citation=True)
+        assert "settled_on:\n  - memory:sem-new\n" in (sandbox.path / made["path"]).read_text()
+        text = await refused(client, "remember", text="Never edit a.py.", file=["a.py"])
+        assert "files: a.py does not match any file" in text
+
+    talk(sandbox, story)
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_every_tool_works_in_both_eras(sandbox: Sandbox, era: str):
     """Write, find, correct, prove, settle and forget, each answer in the shape it promises."""
