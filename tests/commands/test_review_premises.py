@@ -213,7 +213,7 @@ def test_only_what_somebody_vouched_for_fails(sandbox: Sandbox, status: str, cod
     sandbox.git("add", "-A")
     assert show(sandbox, "--staged")[0] == code
     answer = sandbox.json("review", "--staged")
-    assert (answer["left"], answer["vouched"]) == (1, code)
+    assert (answer["unsettled"], answer["vouched"]) == (1, code)
     assert answer["premises"][0]["conclusions"][0]["status"] == status
 
 
@@ -343,7 +343,7 @@ def test_a_memory_that_both_sides_changed_is_merged(towers: Sandbox, side: str):
     put(towers, CONCLUSION, PREMISE, tags=("tower",))
     towers.commit("tagged")
     assert show(towers, f"{target}..{change}")[0] == 0
-    assert towers.json("review", f"{target}..{change}")["left"] == 0
+    assert towers.json("review", f"{target}..{change}")["unsettled"] == 0
 
 
 def test_a_claim_that_both_sides_changed_is_told(towers: Sandbox):
@@ -374,7 +374,7 @@ def test_moved_files_of_memories(towers: Sandbox):
     for range_ in ("main..pr", "pr..main"):
         done = towers.run("review", range_)
         assert (done.returncode, "duplicate" in done.stderr) == (0, False)
-        assert towers.json("review", range_)["left"] == 0
+        assert towers.json("review", range_)["unsettled"] == 0
 
 
 def test_a_code_file_of_a_memory_on_the_target_only(towers: Sandbox):
