@@ -136,7 +136,9 @@ def _explain_score(result: Result, layout: Layout) -> Iterator[str]:
 
 
 def _list_warnings(result: Result) -> Iterator[str]:
-    yield from filter(None, (result.notice, result.proposal, result.drift, result.renamed))
+    unsettled = f"[UNSETTLED] {result.unsettled}" * bool(result.unsettled)
+    warnings = result.notice, result.proposal, unsettled, result.drift, result.renamed
+    yield from filter(None, warnings)
 
 
 def _format_citation(result: Result, layout: Layout) -> str:

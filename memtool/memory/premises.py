@@ -18,7 +18,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Protocol
 
     from memtool.memory.lineage import Lineage
@@ -50,13 +50,21 @@ MEMORY, WITHOUT = "memory:", "without:"
 REPLACED, FORGOTTEN, DEPRECATED = "replaced", "forgotten", "deprecated"
 MISSING, ENDED, BROKEN = "missing", "ended", "broken"
 FAULTS: dict[str, str] = {
-    FORGOTTEN: "it was forgotten",
-    DEPRECATED: "it is deprecated",
-    MISSING: "it is not here",
-    ENDED: "its time is over",
-    BROKEN: "what it cites is gone",
+    FORGOTTEN: "{} was forgotten",
+    DEPRECATED: "{} is deprecated",
+    MISSING: "{} is not here",
+    ENDED: "{} has expired",
+    BROKEN: "what {} cites is gone",
 }
-"""Why a memory no longer holds, with a clause for people. A replaced one has a new version."""
+"""Why a memory no longer holds, with a clause about its id. A replaced one has a new version."""
+FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+"""The fault of a memory by its status; other statuses are none."""
+ACTS = (
+    ("it still holds", "memtool confirm {} --still-holds"),
+    ("it has changed", "memtool supersede {} TITLE"),
+    ("it holds no more", "memtool forget {} --reason TEXT"),
+)
+"""The acts that settle a conclusion: when each is right, and the command about its id."""
 
 
 class Cause(Value):
@@ -164,3 +172,19 @@ def find_chain(causes: Mapping[str, Mapping[str, Cause]], conclusion: str, name:
         chain.append(cause.via)
         if cause.is_direct:
             return chain
+
+
+def describe_cause(cause: Cause, shorten: Callable[[str], str] = str) -> str:
+    """Return a cause as a clause, such as `dec-k3f9 is now dec-b7x2`; `shorten` formats ids.
+
+    A carried cause does not know what was replaced, only what takes its place. Describe the cause
+    that the lowest conclusion has to name both.
+    """
+    id_, via = shorten(cause.id), shorten(cause.via)
+    if cause.name.startswith(MEMORY):
+        return f"{via} is now {id_}" if cause.is_direct else f"{via} rests on what is now {id_}"
+    if cause.reason == REPLACED:
+        clause = f"{id_} is replaced in a circle"
+    else:
+        clause = FAULTS[cause.reason].format(id_)
+    return clause if cause.is_direct else f"{via} is unsettled: {clause}"

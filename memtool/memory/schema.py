@@ -72,6 +72,7 @@ CODES: dict[str, str] = {
     "broken-source": "a file or commit that it cites does not exist",
     "no-such-file": "its files do not match anything",
     "renamed-file": "files that it names have been renamed",
+    "unsettled": "it rests on a memory that no longer holds",
     "bad-record": "what it recorded about the code cannot be read, or differs from its commit",
     "changed-since": "a range has changed the code that it names since the last check",
     "unowned": "no proof that an owner made this change, which a trust rule requires",

@@ -10,14 +10,24 @@ from __future__ import annotations
 from memtool.memory import premises, timestamps
 from memtool.memory.changes import id_from_path
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
-from memtool.memory.premises import BROKEN, DEPRECATED, ENDED, FORGOTTEN, MISSING
+from memtool.memory.fields import SETTLED
+from memtool.memory.memory import has_reason_added
+from memtool.memory.premises import (
+    BROKEN,
+    ENDED,
+    FAULT_BY_STATUS,
+    MISSING,
+    REPLACED,
+    describe_cause,
+)
 from memtool.memory.visibility import OUT_OF_USE
-from memtool.value import cached_property
+from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from memtool.memory.drift import Drift
     from memtool.memory.lineage import Lineage
     from memtool.memory.premises import Cause
     from memtool.search.features import FileWitness
@@ -28,7 +38,57 @@ if TYPE_CHECKING:
 
 MAX_READ = 500
 """Conclusions that a question about some memories reads; more take longer than all edges."""
-_FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+HOLDS, UNSETTLED = "holds", "unsettled"
+"""The states of a linked memory with no fault: whether it is unsettled itself."""
+
+
+class CauseReport(Value):
+    """A cause of a memory: what took which premise out, and the way from the memory to it.
+
+    `name` is `memory:ID` or `without:ID`, and `reason` is replaced, forgotten, deprecated, missing,
+    ended or broken. `text` is a clause about the premise. `chain` has the ids from the memory down
+    to that premise, both included; to settle the last but one settles all above it.
+    """
+
+    name: str
+    reason: str
+    text: str
+    chain: tuple[str, ...]
+
+    @property
+    def id(self) -> str:
+        """The memory that the cause names."""
+        return self.name.partition(":")[2]
+
+    @property
+    def lowest(self) -> str:
+        """The memory to settle."""
+        return self.chain[-2]
+
+    def describe(self) -> str:
+        """Return the clause, with the conclusion that it comes through, if there is one."""
+        through = f" (through {self.lowest})" if len(self.chain) > 2 else ""
+        return f"{self.text}{through}"
+
+
+def summarize(causes: Sequence[CauseReport]) -> str:
+    """Return the nearest cause in words, and how many more there are; empty without any."""
+    if not causes:
+        return ""
+    hidden = f", and {len(causes) - 1} more" if causes[1:] else ""
+    return f"{causes[0].describe()}{hidden}"
+
+
+class LinkedMemory(Value):
+    """A premise or conclusion of a memory.
+
+    `state` is holds, unsettled, or why it no longer holds: replaced, forgotten, deprecated,
+    missing, ended or broken. The title is empty if the memory is missing.
+    """
+
+    id: str
+    title: str
+    state: str
 
 
 class Unsettled:
@@ -53,6 +113,14 @@ class Unsettled:
         self._faults: dict[str, str] = {}
         self._settled: Mapping[str, tuple[str, ...]] | None = None
         """What each memory accepts, once all are read."""
+        self._accepted: Mapping[str, tuple[str, ...]] = {}
+        """What memories accept in addition; those named here are not broken."""
+
+    def accepting(self, accepted: Mapping[str, tuple[str, ...]]) -> Unsettled:
+        """Return the same as it would be if these memories were confirmed, with these causes."""
+        other = Unsettled(self.tree, self._now, self._drift, self.lineage)
+        other._accepted = accepted
+        return other
 
     # Some memories
 
@@ -87,6 +155,21 @@ class Unsettled:
         record = self.tree.get(id_)
         return () if record is None else premises.find_premises(record.memory)
 
+    def find_through(self, id_: str, premise: str) -> Cause | None:
+        """Return the nearest cause of a memory that comes through a premise of it."""
+        ids = {premise, *self.lineage.find_heads(premise)}
+        causes = self.find([id_]).get(id_, {}).values()
+        return next((cause for cause in causes if cause.via in ids), None)
+
+    def is_out(self, premise: str) -> bool:
+        """Return whether a premise no longer holds as it was, whatever rests on it accepts."""
+        if self.lineage.is_head(premise):
+            return bool(self.find_fault(premise))
+        heads = self.lineage.find_heads(premise)
+        return not heads or any(
+            not self.says_same(premise, head) or self.find_fault(head) for head in heads
+        )
+
     def find_chain(self, id_: str, name: str) -> list[str]:
         """Return the ids from a memory down to the premise that gave it a cause, both included."""
         return premises.find_chain(self._causes, id_, name)
@@ -94,6 +177,36 @@ class Unsettled:
     def find_lowest(self, id_: str, name: str) -> str:
         """Return the conclusion to settle so that a cause of a memory is settled."""
         return self.find_chain(id_, name)[-2]
+
+    # For people
+
+    def explain(self, id_: str) -> tuple[CauseReport, ...]:
+        """Return the causes of a memory in use, the nearest first; none for any other."""
+        names = self.find([id_]).get(id_, ()) if self.is_listed(id_) else ()
+        return tuple(self._report(id_, name) for name in names)
+
+    def _report(self, id_: str, name: str) -> CauseReport:
+        chain = tuple(self.find_chain(id_, name))
+        cause = self._causes[chain[-2]][name]
+        return CauseReport(name, cause.reason, describe_cause(cause), chain)
+
+    def summarize(self, ids: Iterable[str]) -> dict[str, str]:
+        """Return the nearest cause in words of those of these memories that have any, by id."""
+        return {id_: summarize(self.explain(id_)) for id_ in self.find(ids) if self.is_listed(id_)}
+
+    def link(self, ids: Iterable[str]) -> tuple[LinkedMemory, ...]:
+        """Return title and state of memories that are linked to another one, in their order."""
+        linked = list(ids)
+        self.find(linked)
+        return tuple(map(self._link, linked))
+
+    def _link(self, id_: str) -> LinkedMemory:
+        record = self.tree.get(id_)
+        if self.lineage.is_head(id_):
+            state = self.find_fault(id_) or (UNSETTLED if self.find([id_]) else HOLDS)
+        else:
+            state = REPLACED
+        return LinkedMemory(id_, "" if record is None else record.memory.title, state)
 
     # All memories
 
@@ -153,33 +266,37 @@ class Unsettled:
         drifts = self._drift.find(named) if self._drift else {}
         for record in reversed(named):  # of files with the same id the first counts
             drift = drifts.get(record.path)
-            is_broken = drift is not None and drift.level == BROKEN_LEVEL
-            self._faults[record.id] = BROKEN if is_broken else ""
+            self._faults[record.id] = BROKEN if self._is_broken(record.id, drift) else ""
         suspects = self.tree.find_kinds(
-            lambda kind: kind.status in _FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
+            lambda kind: kind.status in FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
         )
         for id_ in cited.intersection(suspects):
             self._faults[id_] = self._find_own_fault(self.tree[id_]) or self._faults[id_]
-        settled = self.tree.find_kinds(lambda kind: bool(kind.fields.get("settled_on")))
+        settled = self.tree.find_kinds(lambda kind: bool(kind.fields.get(SETTLED)))
         self._settled = {
-            id_: self.tree[id_].memory.items("settled_on") for id_ in settled if id_ in edges
+            id_: self.tree[id_].memory.items(SETTLED) for id_ in settled if id_ in edges
         }
 
     # What the walk asks
 
     def list_settled(self, id_: str) -> tuple[str, ...]:
         """Return the causes that a memory accepts."""
+        added = self._accepted.get(id_, ())
         if self._settled is not None:
-            return self._settled.get(id_, ())
+            return (*self._settled.get(id_, ()), *added)
         record = self.tree.get(id_)
-        return () if record is None else record.memory.items("settled_on")
+        return added if record is None else (*record.memory.items(SETTLED), *added)
 
     def says_same(self, old: str, new: str) -> bool:
-        """Return whether two memories have the same words in title and body."""
+        """Return whether two memories have the same title and body.
+
+        The reason that `resolve` and `undo` add to the text that holds makes no difference.
+        """
         first, second = self.tree.get(old), self.tree.get(new)
-        return (
-            first is not None and second is not None and _list_words(first) == _list_words(second)
-        )
+        if first is None or second is None or first.memory.title != second.memory.title:
+            return False
+        body, old_body = second.memory.body, first.memory.body
+        return body.split() == old_body.split() or has_reason_added(body, old_body)
 
     def find_fault(self, id_: str) -> str:
         """Return why a memory no longer holds; empty if it does."""
@@ -196,12 +313,12 @@ class Unsettled:
     def _find_own_fault(self, record: Record) -> str:
         """Return the fault that the file of a memory tells; one that is archived may have ended."""
         end = record.memory.text("valid_through")
-        fault = _FAULT_BY_STATUS.get(record.memory.status, "")
+        fault = FAULT_BY_STATUS.get(record.memory.status, "")
         return fault or (ENDED if end and self._now > timestamps.end(end) else "")
 
     def _is_missing(self, id_: str) -> bool:
         """Return whether an id that no memory has is surely that of no file."""
-        return not self.tree.is_partial and id_ not in self._unreadable
+        return not (self.tree.is_partial or id_ in self._unreadable or id_ in self.tree.concealed)
 
     @cached_property
     def _unreadable(self) -> frozenset[str]:
@@ -210,9 +327,7 @@ class Unsettled:
 
     def _find_drift_fault(self, record: Record) -> str:
         drift = None if self._drift is None else self._drift(record)
-        return BROKEN if drift is not None and drift.level == BROKEN_LEVEL else ""
+        return BROKEN if self._is_broken(record.id, drift) else ""
 
-
-def _list_words(record: Record) -> list[str]:
-    """Return the words of title and body, by which a wrapped line makes no difference."""
-    return f"{record.memory.title}\n{record.memory.body}".split()
+    def _is_broken(self, id_: str, drift: Drift | None) -> bool:
+        return drift is not None and drift.level == BROKEN_LEVEL and id_ not in self._accepted

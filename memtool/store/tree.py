@@ -78,6 +78,8 @@ class Tree:
     """Whether this tree has only some of the memories, because there is no full index yet."""
     overlay: Overlay | None = None
     """The memories in this tree that come from a commit that is not checked out."""
+    concealed: frozenset[str] = frozenset()
+    """The ids of private memories that were left out, which are not missing."""
 
     def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
         self.location = location
@@ -208,7 +210,15 @@ class Tree:
 
     def find_conclusions(self, id_: str) -> list[str]:
         """Return the ids of the memories that rest directly on an id, sorted."""
-        return sorted(conclusion for conclusion, ids in self.premises.items() if id_ in ids)
+        return self._conclusions.get(id_, [])
+
+    @cached_property
+    def _conclusions(self) -> dict[str, list[str]]:
+        conclusions: dict[str, list[str]] = {}
+        for conclusion, ids in sorted(self.premises.items()):
+            for premise in dict.fromkeys(ids):
+                conclusions.setdefault(premise, []).append(conclusion)
+        return conclusions
 
     # The following return memories in any order.
 
