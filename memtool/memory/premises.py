@@ -112,26 +112,26 @@ def find_causes(
     then those of what rests on these conclusions, and so on.
     """
     settled: dict[str, Collection[str]] = {}
-    carried_by: dict[str, list[tuple[str, str]]] = {}
-    level: list[tuple[str, str, str, Cause]] = []
+    carried_by: dict[str, list[str]] = {}
+    level: list[tuple[str, str, str, str, bool]] = []
     for conclusion, ids in premises.items():
         accepted = settled[conclusion] = ground.list_settled(conclusion)
         for premise in ids:
             direct, carriers = _resolve(conclusion, premise, accepted, ground)
-            level += [(conclusion, cause.name, cause.via, cause) for cause in direct]
+            level += [(conclusion, cause.name, cause.via, cause.reason, True) for cause in direct]
             for carrier in carriers:
-                carried_by.setdefault(carrier, []).append((conclusion, carrier))
+                carried_by.setdefault(carrier, []).append(conclusion)
     causes: dict[str, dict[str, Cause]] = {conclusion: {} for conclusion in premises}
     while level:
-        reached: list[tuple[str, str, str, Cause]] = []
-        for conclusion, name, _via, cause in sorted(level, key=lambda step: step[:3]):
+        reached: list[tuple[str, str, str, str, bool]] = []
+        for conclusion, name, via, reason, is_direct in sorted(level):
             own = causes[conclusion]
             if name in own or name in settled[conclusion] or len(own) >= MAX_CAUSES:
                 continue
-            own[name] = cause
-            for upper, via in carried_by.get(conclusion, ()):
-                step = cause.replace(via=via, is_direct=False)
-                reached.append((upper, name, via, step))
+            own[name] = Cause(name, reason, via, is_direct)
+            reached += [
+                (upper, name, conclusion, reason, False) for upper in carried_by.get(conclusion, ())
+            ]
         level = reached
     return causes
 

@@ -7,7 +7,8 @@ index, and opens only memories that could be out.
 
 from __future__ import annotations
 
-from memtool.memory import lifecycle, premises
+from memtool.memory import premises, timestamps
+from memtool.memory.changes import id_from_path
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
 from memtool.memory.fields import SETTLED
 from memtool.memory.memory import has_reason_added
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     Causes = dict[str, Cause]
     """The causes of one conclusion, by name, the nearest first."""
 
+MAX_READ = 500
+"""Conclusions that a question about some memories reads; more take longer than all edges."""
 HOLDS, UNSETTLED = "holds", "unsettled"
 """The states of a linked memory with no fault: whether it is unsettled itself."""
 
@@ -130,15 +133,20 @@ class Unsettled:
         """Return the causes of those of these memories that have any, by id."""
         wanted = list(ids)
         edges = self._collect_premises(id_ for id_ in wanted if id_ not in self._causes)
-        if edges:
+        if len(edges) > MAX_READ:
+            _ = self.all
+        elif edges:
             self._causes |= premises.find_causes(edges, self)
         return {id_: causes for id_ in wanted if (causes := self._causes.get(id_))}
 
     def _collect_premises(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Return the premises of some memories, and of all that these rest on, by id."""
+        """Return the premises of some memories, and of all that these rest on, by id.
+
+        These are incomplete if they are more than `MAX_READ`.
+        """
         edges: dict[str, tuple[str, ...]] = {}
         todo = list(ids)
-        while todo:
+        while todo and len(edges) <= MAX_READ:
             id_ = todo.pop()
             if id_ in edges or not (own := self.list_premises(id_)):
                 continue
@@ -215,10 +223,11 @@ class Unsettled:
             return {}
         self._judge_all(edges)
         self._causes |= premises.find_causes(edges, self)
+        out_of_use = self.tree.find_kinds(lambda kind: kind.status in OUT_OF_USE)
         return {
             id_: causes
             for id_, causes in sorted(self._causes.items())
-            if causes and self.is_listed(id_)
+            if causes and self.lineage.is_head(id_) and id_ not in out_of_use
         }
 
     def is_listed(self, id_: str) -> bool:
@@ -235,39 +244,42 @@ class Unsettled:
         return [*filter(self.is_listed, self.tree.find_conclusions(id_))]
 
     def list_above(self, ids: Iterable[str]) -> list[str]:
-        """Return the memories in use that rest on any of these, at any depth, nearest first."""
-        above: dict[str, None] = {}
+        """Return the memories in use that rest on any of these, at any depth, nearest first.
+
+        What rests on an archived memory is among them, but not that memory.
+        """
         level = list(ids)
         seen = set(level)
+        above: list[str] = []
         while level:
-            level = [up for id_ in level for up in self.find_conclusions(id_) if up not in seen]
-            seen.update(level)
-            above.update(dict.fromkeys(level))
-        return list(above)
+            conclusions = [up for id_ in level for up in self.tree.find_conclusions(id_)]
+            heads = [up for up in {*conclusions}.difference(seen) if self.lineage.is_head(up)]
+            heads.sort()
+            seen.update(heads)
+            above += filter(self.is_listed, heads)
+            level = [up for up in heads if not self._find_own_fault(self.tree[up])]
+        return above
 
     def _judge_all(self, edges: Mapping[str, Iterable[str]]) -> None:
         """Judge all premises at once."""
         cited = {premise for ids in edges.values() for premise in ids}
         cited.update(*map(self.lineage.find_heads, cited))
         self._faults = dict.fromkeys(cited, "")
-        self._faults.update(
-            (id_, MISSING) for id_ in self.tree.find_absent(cited) - self.tree.concealed
-        )
-        suspects = self.tree.of_kinds(
-            lambda kind: kind.status in FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
-        )
+        absent = self.tree.find_absent(cited)
+        self._faults.update((id_, MISSING) for id_ in filter(self._is_missing, absent))
         named = self.tree.with_ids(cited) if self._drift else []
         drifts = self._drift.find(named) if self._drift else {}
-        for record in named:
+        for record in reversed(named):  # of files with the same id the first counts
             drift = drifts.get(record.path)
-            if self._is_broken(record.id, drift):
-                self._faults[record.id] = BROKEN
-        for record in suspects:
-            if record.id in cited:
-                self._faults[record.id] = self._find_own_fault(record) or self._faults[record.id]
+            self._faults[record.id] = BROKEN if self._is_broken(record.id, drift) else ""
+        suspects = self.tree.find_kinds(
+            lambda kind: kind.status in FAULT_BY_STATUS or bool(kind.fields.get("valid_through"))
+        )
+        for id_ in cited.intersection(suspects):
+            self._faults[id_] = self._find_own_fault(self.tree[id_]) or self._faults[id_]
+        settled = self.tree.find_kinds(lambda kind: bool(kind.fields.get(SETTLED)))
         self._settled = {
-            record.id: record.memory.items(SETTLED)
-            for record in self.tree.of_kinds(lambda kind: bool(kind.fields.get(SETTLED)))
+            id_: self.tree[id_].memory.items(SETTLED) for id_ in settled if id_ in edges
         }
 
     # What the walk asks
@@ -289,7 +301,7 @@ class Unsettled:
         if first is None or second is None or first.memory.title != second.memory.title:
             return False
         body, old_body = second.memory.body, first.memory.body
-        return body.strip() == old_body.strip() or has_reason_added(body, old_body)
+        return body.split() == old_body.split() or has_reason_added(body, old_body)
 
     def find_fault(self, id_: str) -> str:
         """Return why a memory no longer holds; empty if it does."""
@@ -297,18 +309,26 @@ class Unsettled:
         if fault is None:
             record = self.tree.get(id_)
             if record is None:
-                fault = "" if id_ in self.tree.concealed else MISSING
+                fault = MISSING if self._is_missing(id_) else ""
             else:
                 fault = self._find_own_fault(record) or self._find_drift_fault(record)
             self._faults[id_] = fault
         return fault
 
     def _find_own_fault(self, record: Record) -> str:
+        """Return the fault that the file of a memory tells; one that is archived may have ended."""
+        end = record.memory.text("valid_through")
         fault = FAULT_BY_STATUS.get(record.memory.status, "")
-        if not fault and record.memory.text("valid_through"):
-            is_over = self.tree.state(record, self._now) == lifecycle.EXPIRED
-            fault = ENDED if is_over else ""
-        return fault
+        return fault or (ENDED if end and self._now > timestamps.end(end) else "")
+
+    def _is_missing(self, id_: str) -> bool:
+        """Return whether an id that no memory has is surely that of no file."""
+        return not (self.tree.is_partial or id_ in self._unreadable or id_ in self.tree.concealed)
+
+    @cached_property
+    def _unreadable(self) -> frozenset[str]:
+        """The ids of files that are no memories, such as those with the marks of a conflict."""
+        return frozenset(id_from_path(problem.path) for problem in self.tree.problems)
 
     def _find_drift_fault(self, record: Record) -> str:
         drift = None if self._drift is None else self._drift(record)

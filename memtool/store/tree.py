@@ -200,12 +200,13 @@ class Tree:
     @cached_property
     def premises(self) -> dict[str, tuple[str, ...]]:
         """The ids that each memory rests on, by its id; only those that rest on any."""
-        premises: dict[str, tuple[str, ...]] = {}
-        for record in self.records:
-            ids = find_premises(record.memory)
-            if ids:
-                premises[record.id] = (*premises.get(record.id, ()), *ids)
-        return premises
+        firsts = {record.id: record.memory for record in reversed(self.records)}
+        return {id_: ids for id_, memory in firsts.items() if (ids := find_premises(memory))}
+
+    def find_kinds(self, fits: Callable[[Memory], bool]) -> dict[str, Memory]:
+        """Return the kind of each memory whose kind fits, by its id; see `of_kinds`."""
+        firsts = {record.id: record.memory for record in reversed(self.records)}
+        return {id_: memory for id_, memory in firsts.items() if fits(memory)}
 
     def find_conclusions(self, id_: str) -> list[str]:
         """Return the ids of the memories that rest directly on an id, sorted."""
