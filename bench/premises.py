@@ -33,6 +33,7 @@ from memtool.index import index
 from memtool.memory import document, timestamps
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.unsettled import Unsettled
+from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.state import close_shared
 
@@ -138,10 +139,14 @@ def measure_change(folder: Path, id_: str, rounds: int) -> float:
     (place,) = folder.glob(f".memory/**/{id_}.md")
     times = []
     for number in range(rounds):
-        place.write_bytes(place.read_bytes() + f"Again {number}.\n".encode())
+        data = place.read_bytes()
+        text = data + f"Again {number}.\n".encode()
+        files.replace(str(folder), str(place.relative_to(folder)), text, data)
         began = time.process_time()
-        open_unsettled(folder).find([id_])
+        unsettled = open_unsettled(folder)
+        unsettled.find([id_])
         times.append((time.process_time() - began) * 1000)
+        assert f"Again {number}." in unsettled.tree[id_].memory.body
         close_shared()
     return statistics.median(times)
 
@@ -197,8 +202,8 @@ def main() -> None:
             number = sum(map(len, causes.values()))
             note = f"{len(causes):,} unsettled, {number:,} causes"
             hits = [*causes, name(size - 2)][-HITS:]
-            row(f"{graph}: all", size, measure(lambda asked: asked.all, folder, rounds), note)
-            ask = measure(lambda asked, hits=hits: asked.find(hits), folder, rounds)  # type: ignore[misc]
+            row(f"{graph}: all", size, measure(lambda unsettled: unsettled.all, folder, rounds), note)
+            ask = measure(lambda unsettled, hits=hits: unsettled.find(hits), folder, rounds)  # type: ignore[misc]
             row(f"{graph}: {HITS} hits", size, ask)
         row("sparse: opened, nothing changed", count, measure_opening(sparse, rounds))
         changed = measure_change(sparse, next(iter(open_unsettled(sparse).all)), rounds)

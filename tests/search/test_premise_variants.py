@@ -6,7 +6,8 @@ rests on it, and the edges between them. The query of `premises_sql` must agree 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import cycle
 from typing import NamedTuple
 
@@ -55,8 +56,8 @@ class Event(NamedTuple):
     """What became of `p`: the causes of what rests on it, and those after these are accepted."""
 
     memories: list[Memory]
-    causes: Set[str] = frozenset()
-    after: Set[str] = frozenset()
+    causes: AbstractSet[str] = frozenset()
+    after: AbstractSet[str] = frozenset()
 
 
 P = make("p")
@@ -167,7 +168,7 @@ SETTLINGS: dict[str, Callable[[Event], tuple[Fields, set[str]]]] = {
         event.causes,
     ),
 }
-Answer = tuple[list[Memory], dict[str, Set[str]]]
+Answer = tuple[list[Memory], dict[str, AbstractSet[str]]]
 
 
 def chain(length: int) -> Callable[[Fields, set[str], Event, str], Answer]:
@@ -294,7 +295,7 @@ def collect(unsettled: Unsettled) -> dict[str, set[str]]:
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_variant(event: str):
-    """Asked alone, asked of all, and by the query of the oracle."""
+    """Asked alone, unsettled of all, and by the query of the oracle."""
     for variant in list_variants(event):
         tree = make_records(*variant.memories)
         answer = collect(Unsettled(tree, NOW_S))
@@ -319,8 +320,8 @@ def rename(memory: Memory, prefix: str) -> Memory:
             parts = [item.partition(":") for item in value]
             names = ("memory", "without")
             value = tuple(  # noqa: PLW2901  # the same key
-                f"{kind}:{prefix}{rest}" if kind in names else f"{kind}:{rest}"
-                for kind, _colon, rest in parts
+                f"{kind}:{prefix}{target}" if kind in names else f"{kind}:{target}"
+                for kind, _colon, target in parts
             )
         elif isinstance(value, tuple):
             value = tuple(prefix + item for item in value)  # noqa: PLW2901
@@ -350,9 +351,9 @@ def test_variants_in_files(sandbox: Sandbox):
                 sandbox.memory(renamed.id, renamed.body, **fields)
             named = {memory.id for memory in variant.memories}
             expected |= {prefix + id_ for id_, causes in variant.expected.items() if causes}
-            rest = {"p", "n", "m", "o"} & named
+            premises = {"p", "n", "m", "o"} & named
             answer = collect(Unsettled(make_records(*variant.memories), NOW_S))
-            expected |= {prefix + id_ for id_ in rest if id_ in answer}
+            expected |= {prefix + id_ for id_ in premises if id_ in answer}
     sandbox.commit()
     assert number >= 400
     rows = sandbox.json("list", "is:unsettled", "--limit", "10000")["memories"]
@@ -396,13 +397,13 @@ def test_a_random_graph_is_as_the_oracle_says(graph: tuple[Memory, ...], ids: li
     tree = make_records(*graph)
     every = collect(Unsettled(tree, NOW_S))
     assert every == find_causes(graph, today=TODAY)
-    asked = Unsettled(tree, NOW_S)
-    answer = {id_: set(causes) for id_, causes in asked.find(ids).items() if asked.is_listed(id_)}
+    unsettled = Unsettled(tree, NOW_S)
+    answer = {id_: set(causes) for id_, causes in unsettled.find(ids).items() if unsettled.is_listed(id_)}
     assert answer == {id_: every[id_] for id_ in ids if id_ in every}
-    for id_, causes in asked.find(IDS).items():
+    for id_, causes in unsettled.find(IDS).items():
         for name in causes:
-            lowest = asked.find_lowest(id_, name)
-            assert name in asked.find([lowest])[lowest]
+            lowest = unsettled.find_lowest(id_, name)
+            assert name in unsettled.find([lowest])[lowest]
 
 
 @given(st.data())
