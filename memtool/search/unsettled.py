@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Causes = dict[str, Cause]
     """The causes of one conclusion, by name, the nearest first."""
 
-MAX_READ = 200
+MAX_READ = 1_000
 """Conclusions that a question about some memories reads; more take longer than all edges."""
 HOLDS, UNSETTLED = "holds", "unsettled"
 """The states of a linked memory with no fault: whether it is unsettled itself."""

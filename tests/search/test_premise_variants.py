@@ -398,7 +398,9 @@ def test_a_random_graph_is_as_the_oracle_says(graph: tuple[Memory, ...], ids: li
     every = collect(Unsettled(tree, NOW_S))
     assert every == find_causes(graph, today=TODAY)
     unsettled = Unsettled(tree, NOW_S)
-    answer = {id_: set(causes) for id_, causes in unsettled.find(ids).items() if unsettled.is_listed(id_)}
+    answer = {
+        id_: set(causes) for id_, causes in unsettled.find(ids).items() if unsettled.is_listed(id_)
+    }
     assert answer == {id_: every[id_] for id_ in ids if id_ in every}
     for id_, causes in unsettled.find(IDS).items():
         for name in causes:
