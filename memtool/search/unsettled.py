@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Causes = dict[str, Cause]
     """The causes of one conclusion, by name, the nearest first."""
 
-MAX_READ = 200
+MAX_READ = 1_000
 """Conclusions that a question about some memories reads; more take longer than all edges."""
 HOLDS, UNSETTLED = "holds", "unsettled"
 """The states of a linked memory with no fault: whether it is unsettled itself."""
@@ -77,11 +77,6 @@ def summarize(causes: Sequence[CauseReport]) -> str:
         return ""
     hidden = f", and {len(causes) - 1} more" if causes[1:] else ""
     return f"{causes[0].describe()}{hidden}"
-
-
-def mark(unsettled: str) -> str:
-    """Return the warning that an unsettled memory is found with, empty for any other."""
-    return f"[UNSETTLED] {unsettled}" if unsettled else ""
 
 
 class LinkedMemory(Value):

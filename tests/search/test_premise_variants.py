@@ -320,8 +320,8 @@ def rename(memory: Memory, prefix: str) -> Memory:
             parts = [item.partition(":") for item in value]
             names = ("memory", "without")
             value = tuple(  # noqa: PLW2901  # the same key
-                f"{kind}:{prefix}{text}" if kind in names else f"{kind}:{text}"
-                for kind, _colon, text in parts
+                f"{kind}:{prefix}{target}" if kind in names else f"{kind}:{target}"
+                for kind, _colon, target in parts
             )
         elif isinstance(value, tuple):
             value = tuple(prefix + item for item in value)  # noqa: PLW2901
@@ -351,9 +351,9 @@ def test_variants_in_files(sandbox: Sandbox):
                 sandbox.memory(renamed.id, renamed.body, **fields)
             named = {memory.id for memory in variant.memories}
             expected |= {prefix + id_ for id_, causes in variant.expected.items() if causes}
-            own_ids = {"p", "n", "m", "o"} & named
+            premises = {"p", "n", "m", "o"} & named
             answer = collect(Unsettled(make_records(*variant.memories), NOW_S))
-            expected |= {prefix + id_ for id_ in own_ids if id_ in answer}
+            expected |= {prefix + id_ for id_ in premises if id_ in answer}
     sandbox.commit()
     assert number >= 400
     rows = sandbox.json("list", "is:unsettled", "--limit", "10000")["memories"]
