@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import wraps
 from typing import Any
 
-from memtool.authoring import write
+from memtool.authoring import citations, write
 from memtool.authoring.draft import draft_from_record
 from memtool.authoring.write import WrittenTogether
 from memtool.calls.bind import OLD_OPTIONS, bind, describe_old_names, fit, split_arguments
@@ -168,13 +168,15 @@ class Project(Context):
         self,
         records: Iterable[Mapping[str, Any]],
         *,
+        keep_citation: bool = False,
         commit: bool = False,
         dry_run: bool = False,
     ) -> WrittenTogether:
         """Write many new memories as `new` does, in one commit if asked: all of them or none.
 
         A record has the keys of a memory; `type`, `title` and `body` are required. A memory that
-        repeats another one, here or in the repository, is refused.
+        repeats another one, here or in the repository, is refused; so is one that cites what is not
+        there or no longer holds, unless `keep_citation` is given.
 
             project.add_many([
                 {"type": "decision", "title": "Keep sessions in Postgres", "body": "…",
@@ -186,7 +188,8 @@ class Project(Context):
             MemtoolError: a record cannot be written; the message has its number. Nothing is
                 written then.
         """
-        for name, flag in (("commit", commit), ("dry_run", dry_run)):
+        flags = {"keep_citation": keep_citation, "commit": commit, "dry_run": dry_run}
+        for name, flag in flags.items():
             if not isinstance(flag, bool):
                 raise MemtoolError(f"{name} takes true or false", hint=f"{name}=True")
         if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
@@ -204,6 +207,9 @@ class Project(Context):
                     memories.append(draft_from_record(self, record))
                 except MemtoolError as error:
                     raise write.with_number(error, number) from None
+            memories = citations.check_together(
+                self, memories, is_kept=keep_citation, dry_run=dry_run
+            )
             return write.write_together(self, memories, commit=is_committed, dry_run=dry_run)
 
         return _derived.retry_if_damaged(self, run)

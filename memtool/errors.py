@@ -15,6 +15,7 @@ ERROR_CODES: dict[str, str] = {
     "bad-event": "the input of a hook cannot be read",
     "bad-golden": "a line of the golden file is not a golden query",
     "bad-limit": "the number is too small",
+    "bad-premise": "a memory cannot rest on itself, a global memory, or what no longer holds",
     "bad-query": "the query does not follow the query language",
     "bad-time": "not a moment, a date or an age",
     "bare": "a bare repository has no worktree",
@@ -121,6 +122,7 @@ ERROR_CODES: dict[str, str] = {
     "unknown-query": "no saved query has this name",
     "unknown-revision": "git does not know the revision",
     "unproven": "the rewritten history failed verification and must not be pushed",
+    "unsettled": "what the memory rests on no longer holds",
     "unrelated": "the commits have no common history",
     "usage": "the call is wrong; the hint shows the right form",
 }

@@ -268,6 +268,7 @@ def test_a_wrong_call_is_refused_in_words(
 def test_what_is_near_is_taken(sandbox: Sandbox):
     """Lists for tuples, a path for text, None for what is not given, any argument by its name."""
     project = Project.at(str(sandbox.path), sandbox.env)
+    sandbox.write("a.py", "")
     made = project.new(
         title="Keep sessions in Postgres",
         type="decision",

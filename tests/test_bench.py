@@ -29,6 +29,7 @@ SMALLEST = {
     "maintain.py": ("100",),
     "mcp_server.py": ("--rounds", "1", "--calls", "1", "100"),
     "passes.py": ("show", "check"),
+    "premises.py": ("--rounds", "1", "100"),
     "redaction.py": (),
     "sessions.py": ("--rounds", "1"),
     "site.py": ("--queries", "5", "100"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from memtool.authoring.introductions import strip_introduction
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -171,11 +172,6 @@ _OPENING = compile_any(
     r"|good to know|general (?:remark|note|comment|rule)|reminder|ps)\b[,.!:;]*\s+)+"
 )
 """Opening words that add nothing to a sentence."""
-_ASKED = compile_any(
-    r"^(?:please |and |also )*"
-    r"(?:remember|note|keep in mind|bear in mind|don't forget|do not forget|for the record|fyi"
-    r"|for (?:future )?reference|important|make a note)\b(?: that\b)?[:,!]? ?"
-)
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]?\s+(?=\S)|\n+")
 _PATH = re.compile(
     r"(?<![\w/@:.-])(?:\.?[A-Za-z_][\w-]*/)+(?:[\w.-]*\w)?"
@@ -191,7 +187,7 @@ def classify(text: str, files: Sequence[str] = ()) -> str:
 
     A prohibition about files is a warning: it is shown to agents that edit them.
     """
-    plain = [_ASKED.sub("", strip_opening(line), count=1) for line in _split_sentences(text)]
+    plain = [strip_introduction(strip_opening(line)) for line in _split_sentences(text)]
     if any(_FORBIDS.search(line) and (files or find_paths(line)) for line in plain):
         return "warning"
     decided = (phrase.category for line in plain for phrase in PHRASES if phrase.sign.search(line))

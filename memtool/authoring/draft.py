@@ -12,11 +12,11 @@ import re
 import shlex
 import subprocess
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from memtool import templates
-from memtool.authoring import write
+from memtool.authoring import citations, write
 from memtool.authoring.tree import read_bytes
 from memtool.authoring.write import WriteResult
 from memtool.errors import MemtoolError, find_reason
@@ -25,13 +25,12 @@ from memtool.memory import document, drift, timestamps
 from memtool.memory.fields import BY_NAME, CONFIDENCES, LIST_KINDS, OWN_PREFIX, TYPES
 from memtool.memory.memory import Fields, FieldValue, Memory, Section
 from memtool.memory.memory import split_sections as sections_of
-from memtool.memory.schema import find_lines_fault, find_source_fault, parse_source
+from memtool.memory.schema import parse_source
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.redaction.mask import Mask
 from memtool.store import files
 from memtool.store.context import Context
 from memtool.store.progress import can_prompt, paused
-from memtool.store.sources import AMBIGUOUS, MISSING, explain_absent, resolve_commits
 
 MAX_READ = 1 << 20
 """Bytes of a file that are searched for anchors."""
@@ -45,6 +44,7 @@ NOT_BY_SET = {
     "checked": "memtool confirm writes it",
     "deleted": "memtool forget writes it",
     "retired": "memtool archive writes it",
+    "settled_on": "memtool confirm --still-holds writes it",
 }
 """Keys that `--set` refuses, since it would bypass their checks, and what to use instead."""
 
@@ -155,7 +155,6 @@ def draft_from_record(context: Context, record: Mapping[str, Any]) -> Memory:
     )
     if _is_blank(memory, template):
         raise _without_text(memory.type, template)
-    refuse_absent_commits(context, memory)
     return memory.with_body(fill_in_template(memory.body, template))
 
 
@@ -170,7 +169,7 @@ def _is_settable(key: Any) -> bool:
     """
     if not isinstance(key, str):
         raise MemtoolError(f"a key must be text, not {type(key).__name__}", hint=_KEYS_HINT)
-    if key in ("checked", "deleted", "retired"):
+    if key in ("checked", "deleted", "retired", "settled_on"):
         raise MemtoolError(f"cannot set {key} here", hint=NOT_BY_SET[key])
     if key not in BY_NAME and key != "body" and not _is_own_key(key):
         raise _unknown_key_error(key, f"{key}=VALUE")
@@ -400,43 +399,33 @@ def _find_definition(lines: Sequence[str], name: str) -> tuple[int, int]:
     return first + 1, last + 1
 
 
-def refuse_absent_commits(context: Context, memory: Memory) -> None:
-    """Raise MemtoolError if a source of a memory names a commit that does not exist here.
-
-    In a shallow or partial clone a missing commit only adds a note. Global memories may name
-    commits of any project, so they are not checked.
-    """
-    commits = [
-        parse_source(text).commit
-        for text in memory.items("source")
-        if not (find_source_fault(text) or find_lines_fault(text))
-    ]
-    named = dict.fromkeys(filter(None, commits))
-    if context.is_global or not named:
-        return
-    states = resolve_commits(context.repository, named)
-    for commit in named:
-        state = states[commit]
-        if state.commit:
-            continue
-        why, hint = explain_absent(commit, state)
-        message = f"source: commit {commit} {why}"
-        if state.status == MISSING or state.type == AMBIGUOUS:
-            raise MemtoolError(message, hint=hint, code="broken-source")
-        context.notes.append(f"{message}; this clone is shallow or partial, so check the id")
-
-
 def submit_draft(
-    context: Context, memory: Memory, *, has_own_id: bool, edit: bool, commit: bool, dry_run: bool
+    context: Context,
+    memory: Memory,
+    *,
+    has_own_id: bool,
+    edit: bool,
+    commit: bool,
+    dry_run: bool,
+    is_kept: bool,
+    inherited: Collection[str] = (),
+    settles: Sequence[str] = (),
 ) -> WriteResult:
-    """Write a draft, unless it repeats a memory.
+    """Write a draft, unless it repeats a memory, or cites what is not there or no longer holds.
 
-    It is edited first with `edit`, or if it has no text and the user can be prompted.
+    It is edited first with `edit`, or if it has no text and the user can be prompted. For `is_kept`
+    and `inherited` see `citations.check`. `settles` are memories that accept it as a cause.
 
     Raises:
         MemtoolError: it is refused; the hint names the path of an edited draft.
     """
-    refuse_absent_commits(context, memory)
+
+    def check(memory: Memory) -> Memory:
+        return citations.check(
+            context, memory, is_kept=is_kept, inherited=inherited, dry_run=dry_run
+        )
+
+    memory = check(memory)
     template = read_template(context, memory.type)
     if not edit and _is_blank(memory, template):
         edit = not dry_run and can_prompt()
@@ -446,7 +435,13 @@ def submit_draft(
 
     def write_result(memory: Memory) -> WriteResult:
         return write.write_new(
-            context, memory, repeats="refuse", has_own_id=has_own_id, commit=commit, dry_run=dry_run
+            context,
+            memory,
+            repeats="refuse",
+            has_own_id=has_own_id,
+            commit=commit,
+            dry_run=dry_run,
+            settles=settles,
         )
 
     if not edit or dry_run:
@@ -459,13 +454,13 @@ def submit_draft(
         edited = edited.with_body(fill_in_template(edited.body, template))
         if _is_blank(edited, template):
             raise _without_text(edited.type, template)
-        if edited.items("source") != memory.items("source"):
-            refuse_absent_commits(context, edited)
         if edited.supersedes:
             heads = write.find_replaceable(
                 write.open_current_tree(context, dry_run=False), edited.supersedes
             )
             edited = edited.with_fields(supersedes=heads)
+        if not citations.cites_the_same(memory, edited):
+            edited = check(edited)
         done = write_result(edited)
     except MemtoolError as error:
         error.hint = "\n".join(filter(None, (error.hint, f"the draft is in {path}")))

@@ -1,7 +1,6 @@
-"""Merging memory files: the merge driver for git, and finishing a merge that git left open.
+"""Finishing a merge of memory files that git left open.
 
-Lifecycle keys are merged by `memory.three_way`, the claim by `git merge-file`, as git does without
-a driver. A file that cannot be read as a memory is merged by git alone: nothing is guessed.
+Lifecycle keys are merged by `memory.three_way`, the claim as git does without a driver.
 """
 
 from __future__ import annotations
@@ -18,19 +17,12 @@ from memtool.memory.three_way import Sides
 from memtool.store import files
 from memtool.store.commits import commit_files
 from memtool.store.context import Context
-from memtool.store.git import Git
+from memtool.store.merging import MergedText, merge_by_git
 from memtool.store.messages import MEMORY_ID
 from memtool.store.snapshot import is_memory_path
 from memtool.value import Value
 
 MARKERS = "conflict-markers"
-
-
-class MergedText(Value):
-    """The bytes of a merge; unless `is_clean`, they contain git's conflict markers."""
-
-    data: bytes
-    is_clean: bool
 
 
 class FinishedMerge(Value):
@@ -41,33 +33,6 @@ class FinishedMerge(Value):
     keys: dict[str, str]
     text: str
     commit: str | None
-
-
-def merge_texts(git: Git, sides: Sides, path: str = "", *, knows_keys: bool = True) -> MergedText:
-    """Merge a memory file: lifecycle keys by their rules, everything else as git merges text.
-
-    Raises:
-        GitError: git refuses to merge the files, for example because they are binary.
-    """
-    if not knows_keys:  # keys of a newer format may have another meaning
-        return _merge_by_git(git, sides)
-    try:
-        level = three_way.prepare_sides(sides, path) if sides.base is not None else sides
-    except document.Unreadable:
-        level = sides
-    merged = _merge_by_git(git, level)
-    if merged.is_clean and level is not sides:
-        try:
-            document.read_field_lines(merged.data, path)
-        except document.Unreadable:  # for example a key that both sides added, in different places
-            return _merge_by_git(git, sides)
-    return merged
-
-
-def _merge_by_git(git: Git, sides: Sides) -> MergedText:
-    if sides.ours == sides.theirs:
-        return MergedText(sides.ours, is_clean=True)
-    return MergedText(*git.merge_texts(sides.base or b"", sides.ours, sides.theirs))
 
 
 def finish(
@@ -167,7 +132,7 @@ def _finish_file(
     if level.ours == level.theirs:
         merged = MergedText(level.ours, is_clean=True)
     elif level.base is not None:
-        merged = _merge_by_git(context.repository.git, level)
+        merged = merge_by_git(context.repository.git, level)
     if merged is None or not merged.is_clean:
         ours, theirs = fields
         keys = sorted(key for key in {*ours, *theirs} if ours.get(key) != theirs.get(key))

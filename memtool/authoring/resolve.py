@@ -17,7 +17,7 @@ from memtool.authoring.merge import find_unmerged
 from memtool.authoring.tree import is_dirty, read_bytes
 from memtool.errors import MemtoolError
 from memtool.memory import document, ids, timestamps
-from memtool.memory.memory import Fields, Memory, split_sections
+from memtool.memory.memory import Fields, Memory, with_reason
 from memtool.search import conflicts
 from memtool.search.conflicts import Conflict
 from memtool.store import files
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 BOTH = "both"
 NEWER = "newer"
 MERGED = "merged"
-REASON_SECTION = "Rationale"
 _OWN = frozenset(
     {"id", "timestamp", "supersedes", "conflicts_accepted", "checked", "deleted", "retired"}
 )
@@ -221,22 +220,6 @@ def _is_pinned(
         winner
     }
     return any(memories[id_].status == "pinned" for id_ in {winner, *losers} - against)
-
-
-def with_reason(body: str, why: str) -> str:
-    """Add the reason to a body, in its section Rationale or in a new one."""
-    lines = body.rstrip("\n").split("\n")
-    for section in split_sections(body):
-        if section.title.lower() == REASON_SECTION.lower():
-            if why in section.text:
-                return body
-            at = min(section.last_line, len(lines))
-            while at > section.first_line and not lines[at - 1].strip():
-                at -= 1
-            following = lines[at:]
-            return "\n".join([*lines[:at], "", why, *following]).rstrip("\n") + "\n"
-    opening = body.rstrip("\n")
-    return f"{opening}\n\n## {REASON_SECTION}\n\n{why}\n".lstrip("\n")
 
 
 def are_made_twice(context: Context, wanted: Sequence[str]) -> bool:

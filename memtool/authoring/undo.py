@@ -1,34 +1,45 @@
 """Undo: find the newest step of a memory's lifecycle in git, and reverse it.
 
-A step is a confirmation, a change of status or tags, a supersession, or the acceptance of a
-contradiction. Changed keys get their old values; an acceptance is reversed on all sides.
+A step is a confirmation, a settling, a change of status or tags, a supersession, or the acceptance
+of a contradiction. Changed keys get their old values; an acceptance is reversed on all sides.
 
 A memory that replaced others is removed if no other branch or clone can have it and nothing names
-it. Its removal is a commit of its own, and the memories it replaced are heads again. If it was in
-no commit, its bytes stay readable as a blob. If others may have it, nothing is removed: a new
-memory repeats the text of the old one, and replaces it. If it replaced several, no single memory
-can do that, and the error suggests `git revert` instead.
+it, except memories that accepted it as a cause: they no longer do. Its removal is a commit of its
+own, and the memories it replaced are heads again. If it was in no commit, its bytes stay readable
+as a blob. If others may have it, nothing is removed: a new memory repeats the text of the old one,
+and replaces it. If it replaced several, no single memory can do that, and the error suggests `git
+revert` instead.
 
 A step that was undone, and its undo, no longer count: undoing again goes further back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from memtool.authoring import resolve, write
-from memtool.authoring.tree import read_bytes
+from memtool.authoring.tree import find_dirty, read_bytes
 from memtool.errors import MemtoolError
 from memtool.memory import changes
 from memtool.memory.changes import Version, id_from_path
-from memtool.memory.memory import FieldValue, Memory, to_text
+from memtool.memory.fields import SETTLED
+from memtool.memory.memory import Fields, FieldValue, Memory, to_text
+from memtool.memory.premises import MEMORY
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store import files, usage_log, versions
 from memtool.store.commits import commit_files, discard
 from memtool.store.context import Context
 from memtool.store.git import Touch
 from memtool.store.history import History, resolve_tip
-from memtool.store.messages import MEMORY_ID, REASON, UNDOES, filter_trailers, find_values
+from memtool.store.messages import (
+    MEMORY_ID,
+    REASON,
+    UNDOES,
+    filter_trailers,
+    find_values,
+    name_memories,
+)
 from memtool.store.tree import Record, Tree
 from memtool.store.versions import list_stamps
 from memtool.value import Value
@@ -39,14 +50,23 @@ if TYPE_CHECKING:
 
     How = Literal["changed", "removed", "discarded", "superseded"]
 
-LIFECYCLE = ("status", "checked", "deleted", "retired")
+LIFECYCLE = ("status", "checked", "deleted", "retired", SETTLED)
 """The keys that a step may change."""
 ACCEPTS = "conflicts_accepted"
 """The key that names the other sides of an accepted contradiction."""
 TAGS = "tags"
 SUPERSEDED, ACCEPTED, TAGGED = "superseded", "accepted", "tagged"
 STEPS = frozenset(
-    {"confirmed", "pinned", "unpinned", "deprecated", "archived", "forgotten", "restored"}
+    {
+        "confirmed",
+        "pinned",
+        "unpinned",
+        "deprecated",
+        "archived",
+        "forgotten",
+        "restored",
+        "settled",
+    }
 )
 """Kinds of changes that are steps, in addition to `superseded`, `accepted` and `tagged`."""
 
@@ -418,7 +438,16 @@ def _undo_supersession(
             how="superseded", path=settled.path, commit=settled.commit, paths=settled.paths
         )
     repository = context.repository
-    with usage_log.audit(context, "undo", record.id, new.id, detail=why, dry_run=dry_run):
+    cause = MEMORY + new.id
+    accepting = [other for other in tree.records if cause in other.memory.items(SETTLED)]
+    if not dry_run:
+        done = done.replace(paths=(*done.paths, *(other.path for other in accepting)))
+    with (
+        usage_log.audit(context, "undo", record.id, new.id, detail=why, dry_run=dry_run),
+        _unsettling(
+            context, accepting, cause, is_clean=commit and bool(step.commit), dry_run=dry_run
+        ) as changed,
+    ):
         if dry_run:
             return done
         if not step.commit:
@@ -429,10 +458,48 @@ def _undo_supersession(
         if not commit:
             files.remove(repository.top, new.path)
             return done
-        trailers = {MEMORY_ID: record.id, UNDOES: step.commit} | ({REASON: why} if why else {})
+        names = name_memories([record.id, *(other.id for other in accepting)])
+        trailers = {MEMORY_ID: names, UNDOES: step.commit} | ({REASON: why} if why else {})
         line = write.summarize("undo", record.memory)
-        made = commit_files(context, (), line, trailers, removed=[new.path], leaves_removal=True)
+        made = commit_files(
+            context, changed, line, trailers, removed=[new.path], leaves_removal=True
+        )
         return done.replace(commit=made)
+
+
+@contextmanager
+def _unsettling(
+    context: Context, accepting: Sequence[Record], cause: str, *, is_clean: bool, dry_run: bool
+) -> Iterator[list[str]]:
+    """Take a cause out of what memories accept; yield their paths. If the body fails, it is back.
+
+    Raises:
+        MemtoolError: with `is_clean` one of them has changes that are not committed.
+    """
+    paths = [record.path for record in accepting]
+    ids = [record.id for record in accepting]
+    dirty = sorted(find_dirty(context.repository, paths)) if paths and is_clean else []
+    if dirty:
+        raise MemtoolError(
+            f"cannot undo: {dirty[0]}, which was settled with it, has uncommitted changes",
+            hint=f"git commit -- {dirty[0]}\nor leave out --commit",
+            code="dirty",
+        )
+
+    def without(memory: Memory) -> dict[str, FieldValue | None]:
+        return {SETTLED: tuple(name for name in memory.items(SETTLED) if name != cause) or None}
+
+    def again(memory: Memory) -> Fields:
+        return {SETTLED: tuple(sorted({*memory.items(SETTLED), cause}))}
+
+    if paths:
+        write.change_all(context, ids, without, "undo", dry_run=dry_run)
+    try:
+        yield paths
+    except BaseException:
+        if paths and not dry_run:
+            write.change_all(context, ids, again, "undo")
+        raise
 
 
 def _refuse_entangled(tree: Tree, record: Record, new: Record) -> None:
@@ -460,7 +527,7 @@ def _refuse_entangled(tree: Tree, record: Record, new: Record) -> None:
 def _find_reason_to_keep(context: Context, tree: Tree, new: Record, step: Step) -> str:
     """Return why the replacing memory must stay, as a clause; empty if it may be removed."""
     for other in tree.records:
-        if other.id != new.id and _names(other.memory, new.id):
+        if other.id != new.id and _names(other.memory.with_fields(**{SETTLED: None}), new.id):
             return f"{other.id} names it"
     if not step.is_whole:
         return "it was changed since it was written"

@@ -27,8 +27,9 @@ from memtool.gate.near_duplicates import THRESHOLD_KEY, Duplicate
 from memtool.index import index
 from memtool.memory import document, ids, schema, short_ids
 from memtool.memory.changes import id_from_path
-from memtool.memory.fields import BY_NAME
+from memtool.memory.fields import BY_NAME, SETTLED
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
+from memtool.memory.premises import MEMORY
 from memtool.memory.visibility import is_alive
 from memtool.redaction.find import build_allowlist, clean_text
 from memtool.redaction.mask import Mask
@@ -228,8 +229,11 @@ def write_new(
     commit: bool = False,
     dry_run: bool = False,
     reason: str = "",
+    settles: Sequence[str] = (),
 ) -> WriteResult:
     """Write a new memory; if its id is taken, draw another, unless the user chose it.
+
+    The memories with the ids `settles` accept it as a cause, in the same commit.
 
     `repeats` decides about a memory that repeats an active one. `write`: write it. `refuse`: raise
     an error, but exactly the same words strengthen the other memory. `strengthen`: a near-duplicate
@@ -256,7 +260,9 @@ def write_new(
         if repeats == "leave" and twin.record.memory.status != "candidate":
             return unwritten(twin.record, dry_run=dry_run)
         return strengthen(context, twin.record, memory, commit=commit, dry_run=dry_run)
+    readings = _read_all(context, settles, is_clean=commit and not dry_run)
     memory, path, data = _place(context, memory, data, has_own_id=has_own_id, dry_run=dry_run)
+    settled = [] if dry_run else _settle_all(context, readings, memory.id, path)
     context.notes.extend(  # callers that strengthen report their own
         f"it may contradict {other}: {reason}; if only the new one holds: "
         f"memtool resolve {memory.id} {other} --keep newer --reason REASON"
@@ -265,16 +271,61 @@ def write_new(
     )
     done = None
     if commit and not dry_run:
-        trailers = {MEMORY_ID: memory.id}
+        trailers = {MEMORY_ID: name_memories([memory.id, *settles])}
         if memory.supersedes:
             name = SUPERSEDES if memory.replaces else PROPOSES
             trailers[name] = ", ".join(memory.supersedes)
         if reason:
             trailers[REASON] = reason
         verb = "supersede" if memory.replaces else "propose" if memory.proposes else "add"
-        paths = [path, *find_never_committed(context, memory.supersedes)]
+        paths = [path, *find_never_committed(context, memory.supersedes), *settled]
         done = commit_files(context, paths, summarize(verb, memory), trailers)
     return WriteResult(memory.id, path, done, data.decode(), dry_run)
+
+
+def _read_all(context: Context, ids: Sequence[str], *, is_clean: bool) -> list[MemoryReading]:
+    """Read memories that a new one settles.
+
+    Raises:
+        MemtoolError: one cannot be read, or with `is_clean` has changes that are not committed.
+    """
+    if not ids:
+        return []
+    tree = open_current_tree(context, dry_run=False)
+    readings = [_read_record(context, tree[id_]) for id_ in ids]
+    paths = [reading.record.path for reading in readings]
+    dirty = sorted(find_dirty(context.repository, paths)) if is_clean else []
+    if dirty:
+        raise MemtoolError(
+            f"cannot settle what rests on it: {first_few(dirty, 1)} has uncommitted changes",
+            hint=f"git commit -- {' '.join(dirty[:MAX_REASONS])}\nor leave out --commit",
+            code="dirty",
+        )
+    return readings
+
+
+def _settle_all(
+    context: Context, readings: Sequence[MemoryReading], id_: str, path: str
+) -> list[str]:
+    """Let memories accept the new memory `id_`; return their paths.
+
+    Raises:
+        MemtoolError: one cannot be changed. None is then, and the new file is removed again.
+    """
+
+    def settle(memory: Memory) -> Fields:
+        return {SETTLED: tuple(sorted({*memory.items(SETTLED), f"{MEMORY}{id_}"}))}
+
+    if not readings:
+        return []
+    try:
+        edits = [_plan_edit(context, reading, settle(reading.memory)) for reading in readings]
+        with files.locked(context.repository.cache_dir, "write.lock"):
+            _write_edits(context, edits, "settle", "")
+    except BaseException:
+        files.undo_create(context.repository.top, [path])
+        raise
+    return [edit.path for edit in edits]
 
 
 def _place(

@@ -82,6 +82,7 @@ _DRAFT = (
     "supersedes",
     "set",
     "said_by_user",
+    "keep_citation",
     "commit",
     "dry_run",
     "global",
@@ -152,7 +153,17 @@ CHOICES: tuple[Choice, ...] = (
     Choice(
         "remember",
         ADD,
-        ("text", "category", "tag", "file", "said_by_user", "commit", "dry_run", "global"),
+        (
+            "text",
+            "category",
+            "tag",
+            "file",
+            "said_by_user",
+            "keep_citation",
+            "commit",
+            "dry_run",
+            "global",
+        ),
         about="Keep a rule, preference or fact that the user stated, in their words. Only the "
         "user's statements; for a choice with reasons use `new`. Pass `file` if it is about code "
         "and `category` (warning, preference, pattern, discovery).",
@@ -182,7 +193,9 @@ CHOICES: tuple[Choice, ...] = (
             "file",
             "source",
             "supersedes",
+            "with_conclusions",
             "said_by_user",
+            "keep_citation",
             "commit",
             "dry_run",
             "global",
@@ -258,9 +271,7 @@ SETTABLE = (
 conflicts, its privacy labels."""
 
 GLOBAL = "global"
-_GLOBAL = Parameter(
-    name=GLOBAL, kind=bool, default=False, help="work on the user's global memories"
-)
+_GLOBAL = Parameter(name=GLOBAL, kind=bool, default=False, help="use the global memories")
 """`--global` on the command line, which is not an option of a verb."""
 
 DIRECTORY = "directory"

@@ -43,7 +43,10 @@ QUERY_SYNTAX = (
 
 MARKS = (
     ("CONFLICT", "it contradicts another memory; ask the user which one holds"),
+    ("PREMISE", "what it rests on changed, is gone or in conflict; check that first"),
+    ("WITHHELD", "another memory is not shown, since its premise is now this one"),
     ("DRIFTED", "the code that it names has changed or is gone"),
+    ("UNSETTLED", "what it rests on no longer holds; memtool show says what settles it"),
     ("CANDIDATE", "it is not confirmed yet"),
     ("UNPROVEN", "it lacks the proof that its trust rule asks for"),
     ("RENAMED", "files that it names were renamed"),

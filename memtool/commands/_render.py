@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from memtool.commands._layout import measure, shorten_commit
+from memtool.memory.premises import ACTS
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.value import first_few, format_count, plain
 
@@ -58,6 +59,7 @@ def list_states(layout: Layout, row: MemoryRow) -> list[str]:
     words = (
         ("not committed", row.trust == "local"),
         ("candidate", row.status == "candidate"),
+        ("unsettled", bool(row.unsettled)),
         ("not merged", row.trust == "committed" and layout.has_trusted),
         ("unproven", bool(row.unproven)),
         ("due", row.due),
@@ -65,6 +67,15 @@ def list_states(layout: Layout, row: MemoryRow) -> list[str]:
         ("low confidence", row.confidence == "low"),
     )
     return [word for word, is_true in words if is_true]
+
+
+def format_acts(layout: Layout, id_: str) -> list[str]:
+    """Return a line for each act that settles a memory: when it is right, and the command."""
+    width = max(len(when) for when, _command in ACTS)
+    return [
+        layout.hint(f"{when.ljust(width)}  {command.format(layout.short(id_))}")
+        for when, command in ACTS
+    ]
 
 
 def format_states(layout: Layout, states: Sequence[str]) -> str:

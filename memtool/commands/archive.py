@@ -8,13 +8,14 @@ from typing import TypedDict, Unpack
 from memtool.authoring import resolve, write
 from memtool.authoring.selection import Selection, naming_exceptions, select_memories
 from memtool.authoring.write import ChangedMemories
-from memtool.commands import _features
+from memtool.commands import _features, _settling
 from memtool.commands._render import format_changed as render
 from memtool.errors import MemtoolError
 from memtool.inject import answer, block
 from memtool.inject.gather import GatherRequest
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import BROKEN, Drift, describe_base, describe_file
+from memtool.memory.fields import SETTLED
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.search.features import list_governed_paths
 from memtool.search.scope import build_drift_witness
@@ -24,6 +25,10 @@ from memtool.store.context import Context
 from memtool.store.files import matches_or_contains
 from memtool.store.tree import Record
 from memtool.value import Value, first_few
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from memtool.search.drift import DriftWitness
 
 KeyChanges = dict[str, FieldValue | None]
 """New values of frontmatter keys; None removes a key."""
@@ -60,8 +65,10 @@ def confirm(
     """Vouch that memories hold.
 
     A candidate becomes confirmed, and an old memory counts as new again. The file records when, by
-    whom, and at which commit, so the code that it names must be committed. If drift reports the
-    memory as broken, look at the code first, then use --still-holds.
+    whom, and at which commit, so the code that it names must be committed.
+
+    If drift reports the memory as broken, or what it rests on has changed, look at that first, then
+    use --still-holds. This settles what rests on the memory as well, until the next change.
 
     Example:
         memtool confirm sem-gnq8
@@ -70,13 +77,15 @@ def confirm(
 
     Args:
         id: memories by id or words; with a filter such as is:candidate, all are one query
-        still_holds: confirm it although memtool drift reports it as broken
+        still_holds: confirm it although its code, or what it rests on, changed
         accept_files: also write into files those that are shown as probable
     """
     dry_run = options.get("dry_run", False)
     selection = select_memories(context, id, "confirm", dry_run=dry_run)
     accepted = _find_suggested(context, selection) if accept_files else {}
-    code = _judge_code(context, selection, accepted, still_holds=still_holds)
+    drift = _build_drift_witness(context, selection)
+    code = _judge_code(context, selection, accepted, drift, still_holds=still_holds)
+    settling = _settling.find_settling(context, selection, drift, code.false_alarms)
     head, author = context.repository.git.head(), write.find_author(context)
     lines: dict[str, str] = {}
 
@@ -93,14 +102,24 @@ def confirm(
         if memory.id in code.errors:
             raise code.errors[memory.id]
         write.refuse_deleted(memory)
+        names = settling.accepted.get(memory.id, ())
+        if names and not still_holds:
+            raise settling.refusal(memory)
         checked = {"at": timestamps.render(context.clock.now), "by": author}
         checked |= {"commit": head} if head else {}
         checked |= {"saw": lines[memory.id]} if lines.get(memory.id) else {}
         status = "pinned" if memory.status == "pinned" else "confirmed"
-        return {"status": status, "checked": checked, "retired": None, **added(memory)}
+        settled = tuple(sorted({*memory.items(SETTLED), *names}))
+        own: KeyChanges = {SETTLED: settled} if names else {}
+        return {"status": status, "checked": checked, "retired": None, **own, **added(memory)}
 
     done = _vouch(context, selection, changes, "confirm", look=look, **options)
     add_notes(context, code.notes)
+    if still_holds:
+        broken = code.false_alarms
+        explained = (settling.explain(id_, is_broken=id_ in broken) for id_ in selection.ids)
+        add_notes(context, [*filter(None, explained)])
+        context.notes += filter(None, [settling.describe_reach(selection.ids)])
     for change in done.memories if not dry_run else ():
         if change.id in code.false_alarms:
             alarms = " ".join(code.false_alarms[change.id])
@@ -304,10 +323,19 @@ class CodeVerdicts(Value):
     notes: tuple[str, ...]
 
 
+def _build_drift_witness(context: Context, selection: Selection) -> DriftWitness | None:
+    """Return a witness of drift; None without a commit to compare with."""
+    tree = selection.tree
+    if not context.repository.git.head():
+        return None
+    return build_drift_witness(tree, lambda: context.provenance_reader(tree))
+
+
 def _judge_code(
     context: Context,
     selection: Selection,
     accepted: Mapping[str, Sequence[str]],
+    witness: DriftWitness | None,
     *,
     still_holds: bool,
 ) -> CodeVerdicts:
@@ -322,9 +350,8 @@ def _judge_code(
         if (list_governed_paths(record) or record.id in accepted)
         and record.memory.status != "deleted"
     ]
-    if not records or not git.head():
+    if not records or witness is None:
         return CodeVerdicts({}, {}, ())
-    witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
     witness.expect(records)
     differing = [
         path for _state, path in git.status() if not path.startswith(f"{context.directory}/")
@@ -406,7 +433,9 @@ def _retire(
     if reason and not options.get("commit"):
         context.notes.append("the reason is only stored in a commit: add --commit")
     with naming_exceptions(selection, verb):
-        return write.change_all(context, selection.ids, changes, verb, reason=reason, **options)
+        done = write.change_all(context, selection.ids, changes, verb, reason=reason, **options)
+    _settling.note_unsettled(context, done)
+    return done
 
 
 def _note_crowded_out(context: Context) -> None:

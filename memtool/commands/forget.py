@@ -7,7 +7,7 @@ import shlex
 from memtool.authoring import write
 from memtool.authoring.selection import naming_exceptions, select_memories
 from memtool.authoring.write import ChangedMemories, ChangeResult
-from memtool.commands import _features
+from memtool.commands import _features, _settling
 from memtool.commands._render import format_changed as render
 from memtool.errors import MemtoolError
 from memtool.memory import timestamps
@@ -82,4 +82,5 @@ def forget(
         )
     gone = [change.id for change in done.memories if change.changes]
     _features.follow_end(context, gone, commit=commit, dry_run=dry_run)
+    _settling.note_unsettled(context, done)
     return ForgetResult(done.memories, done.commit, done.dry_run)

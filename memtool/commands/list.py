@@ -31,6 +31,7 @@ from memtool.search.scope import (
     restricted_for,
 )
 from memtool.search.suggested_files import suggest_files
+from memtool.search.unsettled import Unsettled
 from memtool.store.context import Context
 from memtool.store.tree import Record
 from memtool.value import Value, plain
@@ -137,13 +138,17 @@ def list(  # noqa: A001  # a verb is named as the user types it
         )
     now = scope.now
     _note_renames(context, scope, query, shown)
+    unsettled = Unsettled(tree, now, scope.drift)
 
     def rows(records: Sequence[Record]) -> Iterator[MemoryRow]:
         origins = context.origins(tree, records)
         suggested = suggest_files(tree, records)
+        causes = unsettled.summarize(record.id for record in records)
         return (
             ListedMemory(
-                **collect_row_fields(context, record, origins[record.path], now),
+                **collect_row_fields(
+                    context, record, origins[record.path], now, causes.get(record.id, "")
+                ),
                 suggested_files=suggested.get(record.id, ()),
             )
             for record in records

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
-from memtool.authoring import merge
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError, find_reason
 from memtool.memory.three_way import Sides
 from memtool.store import files
 from memtool.store.context import Context
+from memtool.store.merging import merge_texts
 from memtool.value import Value
 
 
@@ -49,7 +49,7 @@ def merge_file(
     texts = [_read_file(context, name) for name in (base, ours, theirs)]
     sides = Sides(texts[0] or None, texts[1], texts[2])
     is_known = not context.settings.is_newer
-    merged = merge.merge_texts(context.repository.git, sides, path, knows_keys=is_known)
+    merged = merge_texts(context.repository.git, sides, path, knows_keys=is_known)
     if not dry_run:
         folder, name = os.path.split(os.path.join(context.caller.cwd, ours))
         files.replace(folder, name, merged.data, expected=sides.ours)

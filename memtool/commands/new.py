@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, TypedDict, Unpack
 
-from memtool.authoring import draft, resolve, write
+from memtool.authoring import citations, draft, resolve, write
 from memtool.authoring.classification import classify
 from memtool.authoring.write import WriteResult
-from memtool.commands import _features, _filters
+from memtool.commands import _features, _filters, _settling
 from memtool.commands._render import format_written as render
 from memtool.errors import MemtoolError
 from memtool.memory.fields import FIELDS
 from memtool.memory.memory import Fields, Memory, first_sentence
+from memtool.search.unsettled import Unsettled
 from memtool.store.context import Context
+from memtool.store.tree import Tree
 
 __all__ = ["new", "remember", "render", "supersede"]
 
@@ -38,6 +41,7 @@ class DraftOptions(TypedDict, total=False):
         said_by_user: the user's own words, quoted
         id: the id, instead of a new one
         edit: open it in your editor first
+        keep_citation: keep bad citations
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -56,6 +60,7 @@ class DraftOptions(TypedDict, total=False):
     said_by_user: str
     id: str
     edit: bool
+    keep_citation: bool
     commit: bool
     dry_run: bool
 
@@ -112,6 +117,7 @@ def remember(
     tag: tuple[str, ...] = (),
     file: tuple[str, ...] = (),
     said_by_user: str = "",
+    keep_citation: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> WriteResult:
@@ -131,6 +137,7 @@ def remember(
         tag: a keyword; may be repeated
         file: a file or glob that it is about; may be repeated
         said_by_user: the user's own words, quoted
+        keep_citation: keep bad citations
         commit: commit this file only
         dry_run: print the file instead of writing it
     """
@@ -158,6 +165,7 @@ def remember(
         },
     )
     write.refuse_blank(memory)
+    memory = citations.check(context, memory, is_kept=keep_citation, dry_run=dry_run)
     done = write.write_new(context, memory, repeats="refuse", commit=commit, dry_run=dry_run)
     _note_anchors(context, memory, done)
     return done
@@ -169,6 +177,7 @@ def supersede(
     title: str,
     *,
     type: Literal["", "decision", "semantic", "episodic", "state"] = "",
+    with_conclusions: bool = False,
     **options: Unpack[DraftOptions],
 ) -> WriteResult:
     """Correct a memory: write a new one that replaces it.
@@ -176,6 +185,9 @@ def supersede(
     The old one stays readable. Type, category, tags, files and the like carry over unless you name
     others, and a pinned memory stays pinned. To join two memories that replace the same one, name
     the second with --supersedes.
+
+    What rests on the old memory is unsettled then, until somebody looks at it. If the new one only
+    says the same in other words, --with-conclusions settles that in the same commit.
 
     Example:
         memtool supersede dec-2g54 "Hold a seat for 25 minutes" --body "Banks are slow."
@@ -185,6 +197,7 @@ def supersede(
         old: the memory to replace, by id or words; nothing may supersede it yet
         title: what holds now, in one line
         type: decision, semantic, episodic or state
+        with_conclusions: only the words change: what rests on the old one holds
         supersedes: another memory that it replaces; may be repeated
         id: the id, instead of a new one
         commit: commit this file only
@@ -195,7 +208,13 @@ def supersede(
     ids = write.find_replaceable(tree, (old, *options.get("supersedes", ())))
     replaced = tree[ids[0]].memory
     memory = _build_draft(context, type or replaced.type, title, options, ids, replaced)
-    done = _submit_draft(context, memory, options)
+    inherited = () if options.get("file") else replaced.items("files")
+    settles = _find_settled(context, tree, memory) if with_conclusions else ()
+    done = _submit_draft(context, memory, options, inherited, settles)
+    if with_conclusions:
+        context.notes.append(_settling.describe_settled(settles, ids, dry_run=dry_run))
+    elif memory.replaces and not dry_run:
+        _settling.note_reach(context, ids)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
     context.notes += filter(None, [still_open])
     return done
@@ -244,8 +263,34 @@ def _build_draft(
     )
 
 
-def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> WriteResult:
-    """Write a draft, and rebuild the digests that quote superseded memories."""
+def _find_settled(context: Context, tree: Tree, memory: Memory) -> list[str]:
+    """Return what rests on the memories that a draft replaces, to be settled with it.
+
+    Raises:
+        MemtoolError: the draft only proposes to replace them.
+    """
+    if memory.proposes:
+        raise MemtoolError(
+            f"cannot settle what rests on {memory.proposes[0]}: a candidate replaces nothing, and "
+            "only the user can confirm it",
+            hint="leave out --with-conclusions",
+            code="agent",
+        )
+    return _settling.find_conclusions(Unsettled(tree, context.clock.now), memory.supersedes)
+
+
+def _submit_draft(
+    context: Context,
+    memory: Memory,
+    options: DraftOptions,
+    inherited: tuple[str, ...] = (),
+    settles: Sequence[str] = (),
+) -> WriteResult:
+    """Write a draft, and rebuild the digests that quote superseded memories.
+
+    `inherited` are the files that it has from the memory that it corrects; `settles` are memories
+    that accept it as a cause.
+    """
     commit, dry_run = options.get("commit", False), options.get("dry_run", False)
     done = draft.submit_draft(
         context,
@@ -254,6 +299,9 @@ def _submit_draft(context: Context, memory: Memory, options: DraftOptions) -> Wr
         edit=options.get("edit", False),
         commit=commit,
         dry_run=dry_run,
+        is_kept=options.get("keep_citation", False),
+        inherited=inherited,
+        settles=settles,
     )
     if memory.proposes:
         olds = ", ".join(memory.proposes)

@@ -1,35 +1,45 @@
-"""`memtool review`: whether a change mentions the decisions that govern its files."""
+"""`memtool review`: the decisions that govern a change, and what the change takes away."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import Annotated
 from urllib.parse import unquote
 
+from memtool.commands import _review_premises
 from memtool.commands._layout import Layout, shorten_commit
+from memtool.commands._review_premises import FAIL, WARN, PremisesPart
 from memtool.errors import MemtoolError
-from memtool.index import index
 from memtool.memory import lifecycle
 from memtool.memory.memory import Memory, find_links, is_document
+from memtool.memory.premises import FAULTS, REPLACED
 from memtool.memory.schema import parse_source
+from memtool.memory.short_ids import ShortIds
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.memory.visibility import is_alive
 from memtool.redaction.mask import Mask
 from memtool.reports import FORMATS, TEXT, format_report
 from memtool.reports.report import ERROR, SETTLED, WARNING, Finding, Report
 from memtool.search import picks
+from memtool.search.change_trees import ChangeTrees
 from memtool.search.features import NO_MOVES, Moves
-from memtool.search.scope import build_drift_witness
+from memtool.search.premise_changes import (
+    VALUES,
+    PremiseChange,
+    PremiseReview,
+    SettledConclusion,
+    compare_premises,
+)
 from memtool.store import config
+from memtool.store.change import Change
 from memtool.store.context import Context
 from memtool.store.files import matches_or_contains
 from memtool.store.git import GitError
 from memtool.store.history import UpholdingCommit, list_upholding_commits
 from memtool.store.messages import UPHOLDS
-from memtool.store.provenance import resolve_trusted
-from memtool.store.tree import Record, Tree
+from memtool.store.provenance import format_trusted_ref, resolve_trusted
+from memtool.store.tree import Record
 from memtool.value import HEX, Value, first_few, format_count, split_batches
 
 REFERENCE_KEYS = ("related_to", "resolves", "derived_from", "parent", "blocked_by")
@@ -44,6 +54,8 @@ RULES = {
     BROKEN: "the change removes a file, name or lines that a memory cites",
     STATES[0]: "the change touches a file that a decision or warning governs, and neither "
     "upholds nor corrects it",
+    _review_premises.UNSETTLED: "the change takes away what a memory rests on, and nobody has "
+    "settled that",
 }
 """The findings of a review that need action, and their meaning."""
 
@@ -99,13 +111,21 @@ class ReviewedFile(Value):
 
 
 class Review(Value):
-    """The decisions that govern a change. `old` and `new` are commit ids.
+    """The decisions that govern a change, and what the change takes away.
 
-    `touched` counts all files of the change, `files` are those that a decision governs, sorted by
-    path, and `unmentioned` counts decisions.
+    `old` and `new` are commit ids; `new` is empty for what is staged. `touched` counts all files of
+    the change, `files` are those that a decision governs, sorted by path, and `unmentioned` counts
+    decisions.
+
+    `target` is the commit that the change goes into, and `branch` its name. `premises` is what the
+    change takes away, and the other fields are those of `PremiseReview`. `short_ids` has the short
+    forms of the ids after the change.
     """
 
-    json_fields = "old new policy touched files unmentioned"
+    json_fields = (
+        "old new policy touched files unmentioned "
+        "target branch unsettled_policy premises unsettled vouched earlier settled needs_target"
+    )
     json_names = (("old", "from"), ("new", "to"))
 
     old: str
@@ -114,41 +134,66 @@ class Review(Value):
     touched: int
     files: tuple[ReviewedFile, ...]
     unmentioned: int
+    target: str = ""
+    branch: str = ""
+    unsettled_policy: str = WARN
+    premises: tuple[PremiseChange, ...] = ()
+    unsettled: int = 0
+    vouched: int = 0
+    earlier: int = 0
+    settled: tuple[SettledConclusion, ...] = ()
+    needs_target: bool = False
+    short_ids: ShortIds | None = None
     format: str = TEXT
 
     @property
     def exit_code(self) -> int:
-        """1 if the policy is to fail and a decision is not mentioned."""
-        return int(self.policy == "fail" and self.unmentioned > 0)
+        """1 if a policy is to fail, and a decision is not mentioned or not settled."""
+        is_unmentioned = self.policy == FAIL and self.unmentioned > 0
+        return int(is_unmentioned or (self.unsettled_policy == FAIL and self.vouched > 0))
 
 
 def review(
     context: Context,
     range: str = "",
     *,
+    staged: bool = False,
     format: Annotated[str, FORMATS] = TEXT,
     from_: str = "",
 ) -> Review:
-    """Show which decisions and warnings govern a change, and if it mentions them.
+    """Show which decisions govern a change, and what rests on what it takes away.
 
         upheld          a commit has the trailer Upholds: ID
         superseded      a memory of the change replaces it
         referenced      a memory of the change names it
         not mentioned   none of these; if the setting review.policy is fail, the exit code is 1
         broken          a file, name or lines that it cites are gone
+        rests on it     the change takes away what it rests on; as above, with review.unsettled
+
+    The change is compared with the tip of A: what A has got since then counts as well.
 
     Example:
         memtool review origin/main..HEAD
+        memtool review --staged
         memtool review --format markdown
 
     Args:
         range: A..B, or A for A..HEAD: changes since B left A; without it, since the default branch
+        staged: what the next commit would change
         format: text, markdown, github (annotations) or sarif (code scanning)
         from_: review nothing, and format the answer of --json in this file
     """
-    if from_ and range:
-        raise MemtoolError("--from and a range exclude each other", hint="leave out one of them")
-    answer = _read_review(context, from_) if from_ else _review(context, range)
+    if sum((bool(range), staged, bool(from_))) > 1:
+        raise MemtoolError(
+            "a range, --staged and --from exclude each other", hint="leave out all but one of them"
+        )
+    if from_:
+        answer = _read_review(context, from_)
+    elif staged:
+        head = context.repository.git.resolve("HEAD")
+        answer = _review(context, Change(context.repository, head, head, ""), "HEAD")
+    else:
+        answer = _review(context, *_parse_range(context, range))
     return answer.replace(format=format)
 
 
@@ -157,20 +202,25 @@ def _read_review(context: Context, path: str) -> Review:
     from memtool.reports.answers import read_answer, refuse_answer
 
     answer = read_answer(
-        path, Review, (ReviewedFile, Governor), directory=context.caller.cwd, verb="review"
+        path, Review, (ReviewedFile, Governor, *VALUES), directory=context.caller.cwd, verb="review"
     )
     if not (HEX.issuperset(answer.old) and HEX.issuperset(answer.new)):
         raise refuse_answer(path, "review", "from and to are not commits")
     if any(memory.state not in STATES for file in answer.files for memory in file.memories):
         raise refuse_answer(path, "review", f"a state is none of {', '.join(STATES)}")
+    if any(change.reason not in (REPLACED, *FAULTS) for change in answer.premises):
+        raise refuse_answer(path, "review", f"a reason is none of {REPLACED}, {', '.join(FAULTS)}")
     return answer
 
 
-def _review(context: Context, range: str) -> Review:
-    target, base, new = _parse_range(context, range)
-    files = dict(_list_touched_files(context, base, new))
-    governing = index.open_catalog(context, target)
-    context.note_problems(governing)
+def _review(context: Context, change: Change, branch: str) -> Review:
+    trees = ChangeTrees(context, change)
+    governing = trees.before
+    files = {
+        row.path: row.old_path
+        for row in change.rows
+        if not row.path.startswith(context.directory + "/")
+    }
     categories = context.settings.categories
     living = [
         record
@@ -179,15 +229,13 @@ def _review(context: Context, range: str) -> Review:
         and governing.lineage.is_head(record.id)
         and is_alive(record.memory, context.clock.now, categories)
     ]
-    moves = build_drift_witness(
-        governing, partial(context.provenance_reader, governing)
-    ).find_moves()
+    moves = trees.drift_before.find_moves()
     by_file = find_rules(living, {path: (path, old) for path, old in files.items()}, moves)
     rows = {rule.record.id for file_rules in by_file.values() for rule in file_rules}
-    states = _judge_states(context, governing, base, new, rows) if rows else {}
-    broken = _find_broken(context, base, new, rows) if rows else {}
+    states = _judge_states(context, trees, rows) if rows else {}
+    broken = trees.find_breaks(sorted(rows)) if rows else {}
     governed = [path for path in sorted(files) if by_file[path]]
-    lines = _find_first_lines(context, base, new, {path: files[path] for path in governed})
+    lines = _find_first_lines(change, {path: files[path] for path in governed})
     touched = tuple(
         ReviewedFile(
             path,
@@ -197,26 +245,68 @@ def _review(context: Context, range: str) -> Review:
         )
         for path in governed
     )
+    policy, unsettled_policy = _read_policies(context, change.target)
+    premises = compare_premises(trees, context.clock.now, context.notes)
     return Review(
-        old=base,
-        new=new,
-        policy=_read_policy(context, target),
+        old=change.base,
+        new=change.new,
+        policy=policy,
         touched=len(files),
         files=touched,
         unmentioned=sum(states[id_][0] == STATES[0] for id_ in rows),
+        target=change.target,
+        branch=branch,
+        unsettled_policy=unsettled_policy,
+        premises=premises.changes,
+        unsettled=premises.unsettled,
+        vouched=premises.vouched,
+        earlier=premises.earlier,
+        settled=premises.settled,
+        needs_target=premises.needs_target,
+        short_ids=trees.after.short_ids,
     )
 
 
 def render(review: Review, layout: Layout) -> str:
-    """Return the files with the memories that govern them, unmentioned ones first, and what to do.
+    """Return what the change takes away, and then the files with the memories that govern them.
 
-    Files that the same memories govern share a heading.
+    Unmentioned memories come first, and then what to do. Files that the same memories govern share
+    a heading.
     """
     if review.format != TEXT:
         return format_report(_build_report(review, layout), review.format)
-    governors = {memory.id: memory for file in review.files for memory in file.memories}
     ends = f"{shorten_commit(review.old)}..{shorten_commit(review.new)}"
-    rows = [f"{ends}: {_format_counts(review)}"]
+    if not review.new:
+        ends = f"staged on {shorten_commit(review.old)}"
+    rows = _review_premises.format_part(_get_premises(review, layout), layout)
+    if review.touched or not rows:
+        rows += _format_governed(review, layout)
+    rows[0] = f"{ends}: {rows[0]}"
+    return "\n".join(rows)
+
+
+def _get_premises(review: Review, layout: Layout) -> PremisesPart:
+    """Return the part of a review that is about premises."""
+    short_ids = review.short_ids
+    return PremisesPart(
+        PremiseReview(
+            review.premises,
+            review.unsettled,
+            review.vouched,
+            review.earlier,
+            review.settled,
+            review.needs_target,
+        ),
+        review.branch,
+        review.unsettled_policy,
+        layout.short if short_ids is None else short_ids.shorten,
+    )
+
+
+def _format_governed(review: Review, layout: Layout) -> list[str]:
+    """Return a line with the counts, the files with their memories, and what to do."""
+    governors = {memory.id: memory for file in review.files for memory in file.memories}
+    rows = [_format_counts(review)]
     for states, files in _group_files(review.files).items():
         rows += [_name_files(files), *_format_governors(states, layout)]
     unmentioned = sorted(id_ for id_ in governors if governors[id_].state == STATES[0])
@@ -226,8 +316,9 @@ def render(review: Review, layout: Layout) -> str:
         rows.append(
             f"{are} not mentioned. If your change keeps {them}, say so; if not, correct {them}:"
         )
-        rows += [f"  {command}" for command in _list_answers(layout.short(unmentioned[0]))]
-    return "\n".join(rows)
+        short_id, is_staged = layout.short(unmentioned[0]), not review.new
+        rows += [f"  {command}" for command in _list_answers(short_id, is_staged=is_staged)]
+    return rows
 
 
 def _format_counts(review: Review) -> str:
@@ -239,10 +330,11 @@ def _format_counts(review: Review) -> str:
     return f"{touched}, {governed}governed by {format_count(len(ids), 'memory', 'memories')}"
 
 
-def _list_answers(short_id: str) -> tuple[str, str]:
+def _list_answers(short_id: str, *, is_staged: bool) -> tuple[str, str]:
     """Return the command that upholds a memory, and the one that corrects it."""
+    amend = "" if is_staged else " --amend"
     return (
-        f'git commit --amend --trailer "{UPHOLDS}: {short_id}"',
+        f'git commit{amend} --trailer "{UPHOLDS}: {short_id}"',
         f"memtool supersede {short_id} TITLE",
     )
 
@@ -259,14 +351,23 @@ def _build_report(review: Review, layout: Layout) -> Report:
     if review.unmentioned:
         is_single = review.unmentioned == 1
         counts += f"; {'1 is' if is_single else f'{review.unmentioned:,} are'} not mentioned"
+    part = _get_premises(review, layout)
+    findings += _review_premises.build_findings(part)
+    unsettled = _review_premises.count_unsettled(part.review)
     return Report(
         verb="review",
         title="Decisions that govern this change",
-        summary=counts,
+        summary="\n".join(filter(None, (counts, unsettled))),
         rules=RULES,
         findings=tuple(sorted(findings, key=lambda row: (row.level, row.code, row.id, row.path))),
         advice="If the change keeps a decision, say so in a commit message, as `Upholds: ID`; "
         "if not, correct it with `memtool supersede ID TITLE`.",
+        task_title="What rests on what this change takes away",
+        tasks=tuple(_review_premises.build_tasks(part)),
+        task_advice="If one still holds, so does what rests on it: "
+        "`memtool confirm ID --still-holds`. If it has changed: `memtool supersede ID TITLE`. "
+        "If it was never true: `memtool forget ID --reason TEXT`.",
+        task_command=f"git merge {review.branch}" if review.needs_target else "",
     )
 
 
@@ -421,18 +522,6 @@ def _find_named_files(record: Record) -> Iterator[tuple[str, str]]:
                     yield "link", path
 
 
-def _find_broken(context: Context, base: str, new: str, ids: Iterable[str]) -> dict[str, str]:
-    """Return what a change removes from the files of memories, by id of those it breaks."""
-    broken_by_commit: list[dict[str, str]] = []
-    for commit in (base, new):
-        tree = context.tree(commit)
-        records = [tree[id_] for id_ in sorted(ids) if id_ in tree]
-        broken_by_commit.append(
-            build_drift_witness(tree, partial(context.provenance_reader, tree)).find_broken(records)
-        )
-    return {id_: why for id_, why in broken_by_commit[1].items() if id_ not in broken_by_commit[0]}
-
-
 def _build_governor(
     rule: Rule, states: dict[str, tuple[str, str, str]], broken: Mapping[str, str], context: Context
 ) -> Governor:
@@ -454,14 +543,13 @@ def _build_governor(
     )
 
 
-def _parse_range(context: Context, range_: str) -> tuple[str, str, str]:
-    """Return the commits A, the merge base of A and B, and B."""
+def _parse_range(context: Context, range_: str) -> tuple[Change, str]:
+    """Return the change of a range, and the name of the branch that it goes into."""
     git = context.repository.git
     start_name, _dots, end_name = range_.partition("..")
+    trusted_ref = context.project.trust_settings.text("trust.ref")
     if not range_:
-        start_name = resolve_trusted(
-            context.repository, context.project.trust_settings.text("trust.ref")
-        )
+        start_name = resolve_trusted(context.repository, trusted_ref)
         if not start_name:
             raise MemtoolError(
                 "a review needs a range: the default branch is not here",
@@ -471,37 +559,51 @@ def _parse_range(context: Context, range_: str) -> tuple[str, str, str]:
         git.resolve(start_name or "HEAD"),
         git.resolve(end_name.removeprefix(".") or "HEAD"),
     )
+    branch = start_name.removeprefix("refs/remotes/").removeprefix("refs/heads/") or "HEAD"
+    if target.startswith(branch):
+        branch = _name_target(context, target, trusted_ref)
     try:
-        return target, git.line("merge-base", target, new), new
+        base = git.line("merge-base", target, new)
     except GitError:
         shallow = context.repository.is_shallow
         raise MemtoolError(
             f"{start_name or 'HEAD'} and {end_name or 'HEAD'} have no commit in common"
             + (" in this shallow clone" if shallow else ""),
-            hint="git fetch --unshallow" if shallow else "git merge-base A B",
+            hint="git fetch --unshallow\nin CI: fetch-depth: 0"
+            if shallow
+            else "git merge-base A B",
             code="unrelated",
         ) from None
+    return Change(context.repository, target, base, new), branch
 
 
-def _find_first_lines(
-    context: Context, old: str, new: str, old_paths: Mapping[str, str]
-) -> dict[str, int]:
-    """Return the first changed line of files between two commits; `old_paths` are by new path."""
+def _name_target(context: Context, target: str, trusted_ref: str) -> str:
+    """Return the name of the trusted branch if it has a commit, else the commit's first digits."""
+    try:
+        trusted = resolve_trusted(context.repository, trusted_ref)
+        if trusted:
+            context.repository.git.run("merge-base", "--is-ancestor", target, trusted)
+            return format_trusted_ref(context.repository, trusted_ref)
+    except MemtoolError:  # it is not part of the branch, or there is none
+        pass
+    return target[:SHORT_ID_DIGITS]
+
+
+def _find_first_lines(change: Change, old_paths: Mapping[str, str]) -> dict[str, int]:
+    """Return the first changed line of files of a change; `old_paths` are by new path."""
     lines = {}
     for batch in split_batches(old_paths.items(), max_items=MAX_PATCHED_FILES):
-        patch = context.repository.git.run(
-            "diff-tree",
-            "-r",
-            "-M",
-            "--patch",
-            "--unified=0",
-            "--no-color",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            old,
-            new,
+        patch = change.repository.git.run(
+            *change.list_arguments(
+                "-M",
+                "--patch",
+                "--unified=0",
+                "--no-color",
+                "--no-ext-diff",
+                "--no-textconv",
+                "--src-prefix=a/",
+                "--dst-prefix=b/",
+            ),
             "--",
             *sorted({path for pair in batch for path in pair}),
             settings={"core.quotePath": "false"},
@@ -524,31 +626,29 @@ def _parse_hunk_start(row: bytes) -> int:
     return int(row.partition(b" +")[2].partition(b" @@")[0].partition(b",")[0])
 
 
-def _list_touched_files(context: Context, old: str, new: str) -> Iterator[tuple[str, str]]:
-    """Yield path and old path of each changed file, without memories."""
-    for row in context.repository.git.diff_raw("diff-tree", "-r", "-M", old, new):
-        if not row.path.startswith(context.directory + "/"):
-            yield row.path, row.old_path
-
-
-def _read_policy(context: Context, commit: str) -> str:
-    """Return review.policy of a commit: that of the target, so a change cannot relax it."""
+def _read_policies(context: Context, commit: str) -> tuple[str, str]:
+    """Return review.policy and review.unsettled of the target: a change cannot relax them."""
     data = context.project.read_stored_file(context.project.config_path, commit) or b""
-    return config.parse(data, context.project.config_path).text("review.policy")
+    settings = config.parse(data, context.project.config_path)
+    return settings.text("review.policy"), settings.text("review.unsettled")
 
 
 def _judge_states(
-    context: Context, governing: Tree, base: str, new: str, ids: Iterable[str]
+    context: Context, trees: ChangeTrees, ids: Iterable[str]
 ) -> dict[str, tuple[str, str, str]]:
     """Return the strongest state of each memory, with its reason and pull request."""
-    after = context.tree(new)
-    earlier_ids = {*governing.ids, *context.tree(base).ids}
+    after = trees.after
+    added_paths = {row.path for row in trees.change.rows if row.status == "A"}
     added = [
-        r.memory for r in after.records if r.id not in earlier_ids and r.memory.status != "deleted"
+        record.memory
+        for record in after.records
+        if record.path in added_paths
+        and record.id not in trees.before
+        and record.memory.status != "deleted"
     ]
     superseded = {old: memory.id for memory in added for old in memory.replaces}
     referenced = {id_: memory.id for memory in added for id_ in _find_referenced(memory)}
-    upheld = _find_upheld(context, base, new, governing, after)
+    upheld = _find_upheld(context, trees)
     states = {}
     for id_ in ids:
         record = after.get(id_)
@@ -577,17 +677,18 @@ def _find_referenced(memory: Memory) -> Iterator[str]:
         yield from (link.target for link in find_links(memory.body) if link.kind == "memory")
 
 
-def _find_upheld(
-    context: Context, base: str, new: str, governing: Tree, after: Tree
-) -> dict[str, UpholdingCommit]:
+def _find_upheld(context: Context, trees: ChangeTrees) -> dict[str, UpholdingCommit]:
     """Return the memories that commits uphold, by id, with the newest such commit."""
     upholdings: dict[str, UpholdingCommit] = {}
-    for statement in list_upholding_commits(context.repository, f"{base}..{new}"):
+    change = trees.change
+    if not change.new:
+        return upholdings
+    for statement in list_upholding_commits(context.repository, f"{change.base}..{change.new}"):
         for name in statement.names:
             try:
-                upholdings.setdefault(governing.find(name, by_words=False).id, statement)
+                upholdings.setdefault(trees.before.find(name, by_words=False).id, statement)
             except MemtoolError as error:
-                if name not in after:
+                if name not in trees.after:
                     context.notes.append(
                         f"{UPHOLDS}: {name} of {statement.commit[:SHORT_ID_DIGITS]}: {error}"
                     )

@@ -11,6 +11,7 @@ from typing import Any
 
 from memtool.commands._layout import Layout
 from memtool.memory.fields import (
+    CAUSE_KINDS,
     FIELDS,
     LIST_KINDS,
     OWN_PREFIX,
@@ -24,7 +25,8 @@ from memtool.value import Value
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
-_ID = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{2,119}$"}
+_ID_PATTERN = "[a-z0-9][a-z0-9._-]{2,119}$"
+_ID = {"type": "string", "pattern": f"^{_ID_PATTERN}"}
 _DAY = r"\d{4}-\d\d-\d\d"
 _TIME = r"\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)"
 # memtool reads a line as text; an editor may parse it as a number or a boolean.
@@ -52,6 +54,7 @@ SHAPES: dict[str, dict[str, Any]] = {
         "pattern": rf"^({'|'.join(SOURCE_KINDS)}):.*\S",
         "maxLength": MAX_LINE,
     },
+    "causes": {"type": "string", "pattern": rf"^({'|'.join(CAUSE_KINDS)}):{_ID_PATTERN}"},
 }
 """The schema of a value of each kind; for a list kind, of one item."""
 

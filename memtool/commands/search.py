@@ -13,6 +13,7 @@ from memtool.search.query import parse_leniently, with_depth
 from memtool.search.scope import ACCESSED
 from memtool.search.sources import SearchAnswer, SearchRequest
 from memtool.search.stages import BY_WORDS
+from memtool.search.unsettled import mark
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
@@ -136,7 +137,8 @@ def _explain_score(result: Result, layout: Layout) -> Iterator[str]:
 
 
 def _list_warnings(result: Result) -> Iterator[str]:
-    yield from filter(None, (result.notice, result.proposal, result.drift, result.renamed))
+    warnings = result.notice, result.proposal, mark(result.unsettled), result.drift, result.renamed
+    yield from filter(None, warnings)
 
 
 def _format_citation(result: Result, layout: Layout) -> str:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from memtool.commands._layout import Layout
-from memtool.commands._render import format_authors, format_commit, format_kind, list_states
+from memtool.commands._render import (
+    format_acts,
+    format_authors,
+    format_commit,
+    format_kind,
+    list_states,
+)
 from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.drift import SAME, TOUCHED, Drift, describe_base, describe_lines
 from memtool.memory.fields import BY_NAME, NUMBER_KINDS, OWN_PREFIX, order
 from memtool.memory.memory import Fields, FieldValue, Section, split_sections, to_text
+from memtool.memory.premises import MEMORY, REPLACED
 from memtool.memory.trust import Origin, Proof
 from memtool.search.features import Facts
 from memtool.search.scope import MemoryRow, build_drift_witness, collect_row_fields
 from memtool.search.stages import overlay_tree
 from memtool.search.suggested_files import suggest_files
+from memtool.search.unsettled import HOLDS, CauseReport, LinkedMemory, Unsettled, summarize
 from memtool.store.context import Context
 from memtool.store.history import UNKNOWN_COMMIT, Commit, History
-from memtool.store.provenance import cite
-from memtool.store.tree import Record, Tree
+from memtool.store.provenance import ProvenanceReader, cite
+from memtool.store.tree import Record
 
 REVERSE_RELATIONS = {
     "resolved_by": "resolves",
@@ -31,6 +39,10 @@ REVERSE_RELATIONS = {
 """The relation behind each reverse relation of the answer."""
 
 
+MAX_LINKED = 10
+"""Premises and conclusions that the text names without --all."""
+
+
 class MemoryView(MemoryRow):
     """A memory in full.
 
@@ -39,6 +51,8 @@ class MemoryView(MemoryRow):
     - `rivals`: the other sides of its fork
     - `proposals`: sentences on which candidate proposes to replace which, if it is one of them
     - `relations`: the ids that name this memory, by the reverse name of the relation
+    - `premises`: what it rests on, and `conclusions`: what rests on it, both directly
+    - `causes`: why it is unsettled, the nearest first; `unsettled` is the first one in words
     - `expires_at`: the last second on which it is alive, None if it does not expire
     - `due_at`: the last second before its review is due, None if it needs no review
     """
@@ -53,6 +67,9 @@ class MemoryView(MemoryRow):
     rivals: tuple[str, ...]
     proposals: tuple[str, ...]
     relations: dict[str, tuple[str, ...]]
+    premises: tuple[LinkedMemory, ...]
+    conclusions: tuple[LinkedMemory, ...]
+    causes: tuple[CauseReport, ...]
     fingerprint: str
     state: str
     expires_at: str | None
@@ -107,7 +124,7 @@ def show(
 
     Args:
         id: the memory, by id or words
-        all: also show keys that are rarely needed
+        all: also show keys that are rarely needed, and all conclusions
         at: a revision instead of the worktree
         as_of: a past time: a date, RFC 3339, or an age such as 30d
     """
@@ -122,10 +139,12 @@ def show(
         with History(context.repository) as history:
             commit = history.commit(origin.commit)
     naming = tree.naming(record.id)
-    drift = _find_drift(context, tree, record)
+    reader = context.provenance_reader(tree)
+    witness = build_drift_witness(tree, lambda: reader)
+    drift = _with_commits(context, reader, witness(record))
     parts = split_sections(record.memory.body)
-    facts = Facts(tree, now, dict)
-    return build_view(context, facts, record, origin, commit, naming, drift).replace(
+    facts, unsettled = Facts(tree, now, dict), Unsettled(tree, now, witness)
+    return build_view(context, facts, unsettled, record, origin, commit, naming, drift).replace(
         sections=parts,
         has_all_keys=all,
         suggested_files=suggest_files(tree, [record]).get(record.id, ()),
@@ -135,6 +154,7 @@ def show(
 def build_view(
     context: Context,
     facts: Facts,
+    unsettled: Unsettled,
     record: Record,
     origin: Origin,
     commit: Commit,
@@ -148,8 +168,9 @@ def build_view(
     memory, categories, now = record.memory, context.settings.categories, facts.now
     lineage = facts.tree.lineage
     end, due = lifecycle.find_expiry(memory, categories), lifecycle.find_due(memory, categories)
+    causes = unsettled.explain(record.id)
     return MemoryView(
-        **collect_row_fields(context, record, origin, now),
+        **collect_row_fields(context, record, origin, now, summarize(causes)),
         fields=memory.fields,
         body=memory.body,
         sections=(),
@@ -158,6 +179,9 @@ def build_view(
         rivals=facts.rivals.get(record.id, ()),
         proposals=facts.describe_proposals(record.id),
         relations=_find_reverse_relations(naming, record.id),
+        premises=unsettled.link(unsettled.list_premises(record.id)),
+        conclusions=unsettled.link(unsettled.find_conclusions(record.id)),
+        causes=causes,
         fingerprint=ids.compute_fingerprint(memory),
         state=lifecycle.find_state(memory, now, categories),
         expires_at=None if end is None else timestamps.render(end),
@@ -213,25 +237,37 @@ def _list_facts(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
     if shown.due and shown.due_at:
         yield "Review", [f"due since {layout.when(shown.due_at)}"], True
     yield "Unproven", [shown.unproven] * bool(shown.unproven), True
+    yield "Unsettled", _list_causes(shown.causes, layout), True
     yield from _list_drift(shown.drift)
+    limit = 0 if shown.has_all_keys else MAX_LINKED
+    yield "Premises", _name_linked(shown.premises, limit, layout), False
+    yield "Conclusions", _name_linked(shown.conclusions, limit, layout), False
+    cited = {f"{MEMORY}{premise.id}" for premise in shown.premises}
     for key in SHOWN_KEYS:
         value = shown.fields.get(key, ())
         items = [*value] if isinstance(value, tuple) else [to_text(value)]
+        items = [item for item in items if item not in cited]
         yield _name_key(key), [", ".join(items)] if key != "source" else items, False
     suggested = ", ".join(shown.suggested_files)
     accept = layout.hint(f"memtool confirm {layout.short(shown.id)} --accept-files adds them")
     yield "Probably", [f"{suggested} ({accept})"] if suggested else [], False
-    for key in RELATIONS:
-        ids = shown.fields.get(key, ())
-        yield _name_key(key), _name_all([*ids], layout), False
-    for name, related in shown.relations.items():
-        yield _name_key(name), _name_all(related, layout), False
+    yield from _list_relations(shown, layout)
     if shown.expires_at and shown.state == lifecycle.ALIVE:
         yield "Until", [shown.expires_at], False
     if shown.due_at and not shown.due:
         yield "Review", [f"due after {shown.due_at[:10]}"], False
     signatures = [f"{proof.by} ({proof.how})" for proof in shown.signed_by]
     yield "Signed by", signatures, False
+
+
+def _list_relations(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
+    """Yield the memories that it is related to, without its premises and conclusions."""
+    linked = {memory.id for memory in (*shown.premises, *shown.conclusions)}
+    own = [(key, shown.fields.get(key, ())) for key in RELATIONS]
+    for name, related in (*own, *shown.relations.items()):
+        hidden = linked if name.startswith("derived") else ()
+        shown_ids = [id_ for id_ in related if id_ not in hidden]
+        yield _name_key(name), _name_all(shown_ids, layout), False
 
 
 def _list_remaining_keys(shown: MemoryView) -> Iterator[_Fact]:
@@ -251,6 +287,31 @@ def _name_key(key: str) -> str:
 
 def _name_all(ids: Iterable[str], layout: Layout) -> list[str]:
     return [layout.name(id_) for id_ in ids]
+
+
+def _name_linked(linked: Sequence[LinkedMemory], limit: int, layout: Layout) -> list[str]:
+    """Return a line for each of the first premises or conclusions, with its state if unusual.
+
+    A limit of 0 is none.
+    """
+    shown = linked[: limit or None]
+    hidden = len(linked) - len(shown)
+    return [
+        *(
+            f"{layout.name(memory.id)}{f' ({memory.state})' if memory.state != HOLDS else ''}"
+            for memory in shown
+        ),
+        *([layout.hint(f"and {hidden:,} more (--all shows them)")] if hidden else ()),
+    ]
+
+
+def _list_causes(causes: Sequence[CauseReport], layout: Layout) -> list[str]:
+    """Return a line for each cause, then the acts that settle the first one."""
+    lines = []
+    for cause in causes:
+        title = layout.title(cause.id) if cause.reason == REPLACED else ""
+        lines.append(layout.shorten(cause.describe()) + (f": {title}" if title else ""))
+    return [*lines, *format_acts(layout, causes[0].lowest)] if causes else []
 
 
 def _list_drift(drift: Drift | None) -> Iterator[_Fact]:
@@ -275,16 +336,14 @@ def _format_facts(facts: Iterable[_Fact], layout: Layout) -> Iterator[str]:
             label = " " * len(label)
 
 
-def _find_drift(context: Context, tree: Tree, record: Record) -> Drift | None:
-    """Return the drift of a memory, with the commits that changed its files."""
-    witness = context.provenance_reader(tree)
-    drift = build_drift_witness(tree, lambda: witness)(record)
-    if drift is None or drift.level == SAME or witness.basis is None:
+def _with_commits(context: Context, reader: ProvenanceReader, drift: Drift | None) -> Drift | None:
+    """Return the drift of a memory with the commits that changed its files."""
+    if drift is None or drift.level == SAME or reader.basis is None:
         return drift
     from memtool.redaction.mask import Mask  # most memories have not drifted
     from memtool.search.drift_history import with_commits
 
-    return with_commits(context.repository, drift, witness.basis.head, Mask(context.settings).line)
+    return with_commits(context.repository, drift, reader.basis.head, Mask(context.settings).line)
 
 
 def _find_reverse_relations(naming: Iterable[Record], id_: str) -> dict[str, tuple[str, ...]]:

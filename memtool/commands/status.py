@@ -20,8 +20,10 @@ from memtool.memory.schema import Problem
 from memtool.search import conflicts, picks
 from memtool.search.ahead import AheadCounts, count_ahead
 from memtool.search.conflicts import Conflict
+from memtool.search.drift import DriftWitness
 from memtool.search.features import PROPOSES_TO_REPLACE, Facts
 from memtool.search.scope import build_drift_witness
+from memtool.search.unsettled import CauseReport, Unsettled
 from memtool.sessions import consent
 from memtool.store import fetched, provenance
 from memtool.store.context import Context
@@ -33,16 +35,17 @@ from memtool.value import Value, first_few, format_count
 
 
 class StatusDetails(Value):
-    """What only the text shows: the branch, the sides of each conflict, and days by id.
+    """What only the text shows: the branch, the sides of each conflict, causes and days by id.
 
-    Sides are ids, the newest first. `due` are the days since which reviews are due, `expiry` those
-    on which memories expire.
+    Sides are ids, the newest first. `causes` is why each memory of `to_settle` is unsettled. `due`
+    are the days since which reviews are due, `expiry` those on which memories expire.
     """
 
     branch: str = ""
     conflicts: tuple[tuple[str, ...], ...] = ()
     due: Mapping[str, str] = {}
     expiry: Mapping[str, str] = {}
+    causes: Mapping[str, str] = {}
     has_all_rows: bool = False
 
 
@@ -54,6 +57,8 @@ class Status(Value):
     - `needs_person`: candidates of low confidence, which use alone never confirms
     - `proposals`: sentences on which candidate proposes to replace which memory
     - `drifted`: memories with a missing file, name or cited lines
+    - `unsettled`: memories that rest on what no longer holds
+    - `to_settle`: the lowest of them; who settles these settles all
     - `changed`: number of memories with a file of which half has changed
     - `revision`: the commit of HEAD or --at, "" before the first commit
     - `trusted_ref`, `trusted_name`, `fetched_at`: commit and short name of the trusted branch, and
@@ -96,6 +101,8 @@ class Status(Value):
     large tree was not compared since it changed."""
     nested: tuple[str, ...] = ()
     """Memory directories below other directories, which are not read."""
+    unsettled: tuple[str, ...] = ()
+    to_settle: tuple[str, ...] = ()
     trusted_name: str = ""
     fetched_at: str | None = None
     ahead: AheadCounts = AheadCounts()
@@ -131,6 +138,7 @@ class Status(Value):
             ("waiting for a person, since their confidence is low", self.needs_person, decide),
             ("contradicting each other", self.contradicting, "memtool conflicts shows which"),
             ("drifted from the code", self.drifted, "memtool drift shows why"),
+            ("unsettled", self.unsettled, "memtool show ID shows why, and what settles it"),
             ("due for review", self.due, decide),
             (
                 f"expiring within {EXPIRES_SOON_DAYS} days",
@@ -173,7 +181,10 @@ def status(
     if context.settings.is_newer:
         context.note_problems(tree)
     named = facts.naming_files()
-    drift = _find_drift_levels(context, tree, named)
+    witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
+    drift = _find_drift_levels(witness, named)
+    causes = _find_causes(tree, now, witness)
+    to_settle = {cause.lowest: cause.text for own in causes.values() for cause in reversed(own)}
     candidates = list(picks.pick(tree, ("status", "candidate")))
     cache_dir = context.repository.cache_dir if context.is_cached else ""
     clashes = conflicts.find_open_contradictions(tree, now, cache_dir)
@@ -222,13 +233,17 @@ def status(
             sorted({id_ for clash in clashes or () if clash.is_certain for id_ in clash.ids})
         ),
         suspected=None if clashes is None else sum(not clash.is_certain for clash in clashes),
+        unsettled=tuple(causes),
+        to_settle=tuple(sorted(to_settle)),
         nested=() if at else find_nested_directories(context.repository, context.directory),
         global_directory=global_context.repository.top if global_context is not None else "",
         auto=consent.is_capturing(context),
         upkeep=_find_due_periods(context) if is_now else (),
         curation=_count_curation_steps(context) if is_now else 0,
         findings=session_seen.count_waiting(context.repository.cache_dir) if is_now else 0,
-        details=_find_details(context, tree, facts, clashes or [], all_=all),
+        details=_find_details(context, tree, facts, clashes or [], all_=all).replace(
+            causes=to_settle
+        ),
     )
 
 
@@ -271,14 +286,27 @@ def _count_curation_steps(context: Context) -> int:
     return len(plan.actions) if plan else 0
 
 
-def _find_drift_levels(context: Context, tree: Tree, named: list[Record]) -> dict[str, str]:
+def _find_drift_levels(witness: DriftWitness, named: list[Record]) -> dict[str, str]:
     """Return the drift level of memories, by path; empty if the trusted ref is missing."""
     try:
-        return build_drift_witness(tree, lambda: context.provenance_reader(tree)).find_levels(named)
+        return witness.find_levels(named)
     except MemtoolError as error:
         if error.code != "config":
             raise
         return {}  # `_find_trusted_commit` notes it
+
+
+def _find_causes(tree: Tree, now: int, witness: DriftWitness) -> dict[str, tuple[CauseReport, ...]]:
+    """Return why memories are unsettled; not for drift if the trusted ref is missing."""
+    unsettled = Unsettled(tree, now, witness)
+    try:
+        ids = [*unsettled.all]
+    except MemtoolError as error:
+        if error.code != "config":
+            raise
+        unsettled = Unsettled(tree, now)
+        ids = [*unsettled.all]
+    return {id_: unsettled.explain(id_) for id_ in ids}
 
 
 def _find_due_periods(context: Context) -> tuple[str, ...]:
@@ -399,10 +427,15 @@ def _list_sections(status: Status, layout: Layout) -> Iterator[tuple[str, list[s
         (layout.short(id_), layout.title(id_), f"since {due.get(id_, '')}")
         for id_ in sorted(status.due, key=lambda id_: (due.get(id_, ""), id_))
     ]
+    unsettled_rows = [
+        (layout.short(id_), layout.title(id_), layout.shorten(details.causes.get(id_, "")))
+        for id_ in status.to_settle
+    ]
     for heading, advice, table, command in (
         ("Not committed", '"git add" and "git commit" keep them', status.uncommitted, ""),
         ("Conflicts to settle", '"memtool conflicts" shows both sides', conflict_rows, ""),
         ("Drifted from the code", '"memtool drift" shows what changed', drift, "memtool drift"),
+        ("Unsettled", _advise_settling(status), unsettled_rows, "memtool list is:unsettled"),
         ("Candidates", decide, candidate_rows, "memtool list is:candidate"),
         (
             "Due for review",
@@ -429,6 +462,14 @@ def _list_sections(status: Status, layout: Layout) -> Iterator[tuple[str, list[s
         shown = [f"{layout.short(id_)} on {soon.get(id_, '')}" for id_ in status.expiring]
         heading = f"Expiring within {EXPIRES_SOON_DAYS} days ({len(shown):,}):"
         yield f"{heading} {first_few(shown, MAX_ROWS + 1, ', and {:,} more')}", []
+
+
+def _advise_settling(status: Status) -> str:
+    """Return what shows the acts, and how many memories rest on those to settle."""
+    above = len(set(status.unsettled) - set(status.to_settle))
+    verb = "rests" if above == 1 else "rest"
+    count = f"{above:,} more {verb} on these (memtool list is:unsettled); " if above else ""
+    return f'{count}"memtool show ID" says what settles it'
 
 
 def _format_against(older: list[str], layout: Layout) -> str:
@@ -480,6 +521,7 @@ def _format_end(status: Status) -> str:
                 status.uncommitted,
                 status.details.conflicts,
                 status.drifted,
+                status.to_settle,
                 status.candidates,
                 status.due,
                 status.expiring,

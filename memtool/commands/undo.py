@@ -20,6 +20,7 @@ def undo(
         other tags          it gets its former tags
         superseded          the newer memory is removed if only this branch has it; else a new
                             memory repeats the old one and replaces the newer one
+        settled             what it rests on counts as changed again
         resolved conflict   the conflict is open again for all memories in it
 
     Example:

@@ -313,7 +313,9 @@ def _shorten_source(source: str, layout: Layout) -> str:
     kind, _colon, target = source.partition(":")
     if kind == "commit":
         return f"commit:{shorten_commit(target)}"
-    return f"memory:{layout.short(target)}" if kind == "memory" else source
+    if kind in ("memory", "derived_from"):
+        return f"{kind}:{layout.short(target)}"
+    return source
 
 
 _YES_NO = {True: "yes", False: "no", None: "unknown"}

@@ -10,17 +10,21 @@ from memtool.index import index
 from memtool.inject.effective_lineage import EffectiveLineage, compute_effective_lineage
 from memtool.memory import timestamps
 from memtool.memory.drift import BROKEN as DRIFTED
-from memtool.memory.drift import CHANGED, Drift, summarize
+from memtool.memory.drift import CHANGED, Drift
+from memtool.memory.drift import summarize as summarize_drift
 from memtool.memory.lifecycle import ALIVE
+from memtool.memory.premises import describe_cause
 from memtool.memory.schema import parse_source
 from memtool.memory.trust import LOCAL, SHORT_ID_DIGITS, Origin, Proof
 from memtool.search.features import Facts
 from memtool.search.scope import build_drift_witness, find_trust_gap
+from memtool.search.unsettled import CauseReport, Unsettled, summarize
 from memtool.search.verification import (
     BROKEN,
     SOUND,
     STATUSES,
     WEAK,
+    CheckedSource,
     Verification,
     verify,
 )
@@ -44,10 +48,11 @@ class Ground(Evidence):
     `source` is as written, or `supersedes:ID` or `derived_from:ID`. `status` is ok, missing, or
     unknown if it cannot be checked here. Commit, author, date and trust are those of the commit,
     the file's last change, or the memory; "" if there is none. `drift` and `verdict` are the
-    results of memtool drift and memtool verify for a memory, "" for other sources.
+    results of memtool drift and memtool verify for a memory, "" for other sources. `cause` is how
+    it no longer holds, for a premise that nobody has settled.
     """
 
-    json_optional = "pull_request co_authors"
+    json_optional = "cause pull_request co_authors"
 
     trust: str = ""
     drift: str = ""
@@ -57,13 +62,15 @@ class Ground(Evidence):
     """The pull request of the commit, such as `#12`, "" if the message names none."""
     co_authors: tuple[str, ...] = ()
     """Co-authors of the commit."""
+    cause: str = ""
+    """The clause of a premise that is out, or unsettled itself; empty for any other source."""
 
 
 class Doubt(Value):
     """A reason not to rely on a memory without a look.
 
-    `kind` says of what: circle, replaced, state, drift, source, dispute, conflict, candidate,
-    unproven, local, derived or due. `text` is a clause; `way` follows it with the command that
+    `kind` says of what: circle, replaced, state, premise, drift, source, dispute, conflict,
+    candidate, unproven, local or due. `text` is a clause; `way` follows it with the command that
     helps, and may be empty.
     """
 
@@ -162,7 +169,9 @@ def build_chains(
 
         evidence_by_source |= check_messages(context, texts)
         learned = find_findings(context)
-    drifted = build_drift_witness(tree, lambda: witness).find(records)
+    drift_witness = build_drift_witness(tree, lambda: witness)
+    drifted = drift_witness.find(records)
+    unsettled = Unsettled(tree, context.clock.now, drift_witness)
     sessions = {
         text: source_evidence
         for text, source_evidence in evidence_by_source.items()
@@ -181,7 +190,7 @@ def build_chains(
     )
     for record in wanted:
         grounds = GroundFinder(
-            tree, evidence_by_source, origins, commits, learned, drifted, checked
+            unsettled, evidence_by_source, origins, commits, learned, drifted, checked
         ).find(record)
         origin = origins[record.path]
         commit = commits.get(origin.commit, UNKNOWN_COMMIT)
@@ -189,7 +198,8 @@ def build_chains(
         lacking = find_trust_gap(context, record, origin)
         states = facts.state(record), facts.is_due(record)
         judgement_facts = (*states, lacking, origins, drifted, verification)
-        judgement = Judgement(tree, effective_lineage, record, *judgement_facts)
+        causes = unsettled.explain(record.id)
+        judgement = Judgement(tree, effective_lineage, record, causes, *judgement_facts)
         yield Why(
             id=record.id,
             title=record.memory.title,
@@ -235,6 +245,7 @@ class Judgement(Value):
     tree: Tree
     effective_lineage: EffectiveLineage
     record: Record
+    causes: tuple[CauseReport, ...]
     state: str
     is_due: bool
     unproven: str
@@ -277,11 +288,15 @@ class Judgement(Value):
             yield Doubt("state", f"it is {state}")
 
     def breaks(self) -> Iterator[Doubt]:
+        if self.causes:
+            lowest = self.causes[0].lowest
+            still = f"; if {lowest} still holds: memtool confirm {lowest} --still-holds"
+            yield Doubt("premise", f"it is unsettled, since {summarize(self.causes)}", still)
         drift = self.drifted.get(self.record.path)
         correction = f"; memtool supersede {self.record.id} TITLE corrects it"
         if drift is not None and drift.level == DRIFTED:
-            yield Doubt("drift", summarize(drift), correction)
-        if self.verification.verdict == BROKEN:
+            yield Doubt("drift", summarize_drift(drift), correction)
+        if self.verification.verdict == BROKEN and not self.is_cause_worst():
             yield Doubt("source", self.worst_source(), correction)
 
     def doubts(self) -> Iterator[Doubt]:
@@ -304,27 +319,34 @@ class Judgement(Value):
             yield Doubt("local", "no commit has it as it is here")
 
     def cautions(self) -> Iterator[Doubt]:
-        if self.verification.verdict == WEAK:
+        if self.verification.verdict == WEAK and not self.is_cause_worst():
             yield Doubt("source", self.worst_source())
-        for id_ in self.record.memory.items("derived_from"):
-            base = self.tree.get(id_)
-            drift = None if base is None else self.drifted.get(base.path)
-            if base is not None and not self.tree.lineage.is_head(id_):
-                yield Doubt("derived", f"it is derived from {id_}, which was replaced")
-            elif drift is not None and drift.level == DRIFTED:
-                yield Doubt("derived", f"it is derived from {id_}, and {summarize(drift)}")
         drift = self.drifted.get(self.record.path)
         confirmation = f"memtool confirm {self.record.id}"
         if drift is not None and drift.level == CHANGED:
-            yield Doubt("drift", summarize(drift), f"; {confirmation} says that it still holds")
+            yield Doubt(
+                "drift", summarize_drift(drift), f"; {confirmation} says that it still holds"
+            )
         if self.is_due:
             yield Doubt("due", "its review is due", f" ({confirmation})")
 
+    def is_cause_worst(self) -> bool:
+        """Return whether its premises alone are behind the verdict, which the causes explain."""
+        worst = self.find_worst_sources()
+        return bool(self.causes and worst) and all(source.kind == "memory" for source in worst)
+
+    def find_worst_sources(self) -> list[CheckedSource]:
+        """Return the sources that caused the verdict."""
+        return [
+            source
+            for source in self.verification.sources
+            if STATUSES[source.status][0] == self.verification.verdict
+        ]
+
     def worst_source(self) -> str:
         """Return the source that caused the verdict, and why; else the newer trace."""
-        for source in self.verification.sources:
-            if STATUSES[source.status][0] == self.verification.verdict:
-                return f"{source.source}: {source.detail}"
+        for source in self.find_worst_sources():
+            return f"{source.source}: {source.detail}"
         return f"{', '.join(self.verification.newer)} is a newer trace of its failure"
 
 
@@ -350,6 +372,8 @@ def _list_doubts(subject: Why | Ground, layout: Layout) -> Iterator[str]:
         yield "commit not known (shallow or partial clone)"
     elif subject.trust == "committed" and layout.has_trusted:
         yield "not merged"
+    if isinstance(subject, Ground) and subject.cause:
+        yield layout.shorten(subject.cause)
     if subject.drift in (DRIFTED, CHANGED):
         yield f"drift: {subject.drift}"
     if subject.verdict in (WEAK, BROKEN):
@@ -361,7 +385,7 @@ class GroundFinder:
 
     def __init__(
         self,
-        tree: Tree,
+        unsettled: Unsettled,
         evidence_by_source: dict[str, Evidence],
         origins: dict[str, Origin],
         commits: Mapping[str, Commit],
@@ -369,7 +393,8 @@ class GroundFinder:
         drifted: dict[str, Drift],
         checked: dict[str, Verification],
     ) -> None:
-        self.tree = tree
+        self.tree = unsettled.tree
+        self.unsettled = unsettled
         self.evidence_by_source = evidence_by_source
         self.origins = origins
         self.commits = commits
@@ -423,6 +448,7 @@ class GroundFinder:
                 trust=origin.trust,
                 drift=self.drifted[record.path].level if record.path in self.drifted else "",
                 verdict=self.checked[record.id].verdict if record.id in self.checked else "",
+                cause=self.describe_cause(kind, target),
             )
         )
         cut = ""
@@ -435,6 +461,16 @@ class GroundFinder:
         if cut:
             return ground.replace(detail=f"{record.memory.title} ({cut})")
         return ground.replace(sources=self.find(record))
+
+    def describe_cause(self, kind: str, target: str) -> str:
+        """Return how a premise of the open memory no longer holds; empty if it does."""
+        above = self.open[-1]
+        if kind == "supersedes" or not self.unsettled.lineage.is_head(above):
+            return ""
+        cause = self.unsettled.find_through(above, target)
+        if cause is None:
+            return ""
+        return describe_cause(cause) if cause.is_direct else "unsettled"
 
     def with_people(self, ground: Ground) -> Ground:
         """Add the pull request and co-authors of a ground's commit."""

@@ -147,6 +147,7 @@ def _build_result(context: Context, hit: FleetHit) -> Result:
         trust=FLEET,
         due=lifecycle.is_due(memory, context.clock.now, context.settings.categories),
         unproven="",
+        unsettled="",
         score=round(hit.score, SCORE_DIGITS),
         snippet=extract_snippet(memory.body, hit.terms),
         factors={name: round(value, SCORE_DIGITS) for name, value in hit.factors.items()},

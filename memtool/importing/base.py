@@ -18,10 +18,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from memtool.gate import near_duplicates
 from memtool.gate.checks import secrets
 from memtool.gate.checks.schema import find_hidden_characters
-from memtool.importing import file_history, originals
+from memtool.importing import file_history, originals, settling
 from memtool.importing.file_history import FileHistory
 from memtool.importing.originals import ForeignRecord, Original
-from memtool.memory import document, ids, schema, timestamps
+from memtool.memory import document, ids, premises, schema, timestamps
 from memtool.memory.fields import RELATIONS, Category, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory
 from memtool.memory.schema import Problem
@@ -138,6 +138,7 @@ def _place(built: Sequence[tuple[ForeignRecord, Memory]], target: Target) -> Imp
     entries = (entry.path for entry in location.list_files().entries)
     paths = {path.rpartition("/")[2].removesuffix(".md"): path for path in entries}
     origins: dict[str, tuple[str, str]] = {}
+    latest: dict[str, str] = {}
     for draft, memory in built:
         existing = target.tree.get(memory.id)
         new = memory if existing is None else _find_difference(draft, memory, target)
@@ -145,6 +146,7 @@ def _place(built: Sequence[tuple[ForeignRecord, Memory]], target: Target) -> Imp
             problems.append(new)
         elif new is None:
             unchanged.append(existing.path if existing else "")
+            latest[memory.id] = _find_last_import(memory, target.tree).id
         elif new.id in paths:
             problems.append(
                 draft.problem(
@@ -157,9 +159,32 @@ def _place(built: Sequence[tuple[ForeignRecord, Memory]], target: Target) -> Imp
             placed.append(Record(new, f"{location.directory}/{ids.make_path(new)}", ""))
             origins[new.id] = (draft.status_from, draft.date_from)
             updated.update([new.id] if existing else [])
+            latest[memory.id] = new.id
+    exact = {draft.id for draft, _memory in built if draft.is_exact}
+    placed = settling.cite_latest(placed, latest, exact)
+    retired = _date_retirements(placed, built, target)
+    placed = settling.settle(placed, target.tree, target.now, exact, retired)
     return ImportPlan(
         len(built), tuple(unchanged), 0, tuple(placed), tuple(problems), frozenset(updated), origins
     )
+
+
+def _date_retirements(
+    placed: Sequence[Record], built: Sequence[tuple[ForeignRecord, Memory]], target: Target
+) -> dict[str, int]:
+    """Return, by id, when each deprecated premise was so at the latest, in Unix seconds.
+
+    Records rarely say it, so that is the last commit of the file.
+    """
+    cited = {id_ for record in placed for id_ in premises.find_premises(record.memory)}
+    names = {
+        memory.id: draft.original.name
+        for draft, memory in built
+        if memory.status == "deprecated" and memory.id in cited
+    }
+    files_ = sorted({*filter(None, names.values())})
+    changes = file_history.find_last_changes(target.tree.location.repository, files_)
+    return {id_: changes[name] for id_, name in names.items() if name in changes}
 
 
 def write_memories(repository: Repository, placed: Sequence[Record]) -> None:
@@ -495,19 +520,21 @@ def _build_memories(
 
 
 def _build_memory(
-    draft: ForeignRecord, links: Fields, citations: Fields, overrides: Fields
+    draft: ForeignRecord, links: Links, citations: Fields, overrides: Fields
 ) -> Memory:
-    own = {key: value for key, value in draft.fields.items() if key not in links}
+    relations = links.relations
+    own = {key: value for key, value in draft.fields.items() if key not in relations}
     if draft.is_exact:
-        return Memory(fields=own | links | overrides, body=draft.body)
-    fields = DEFAULTS | citations | own | links | overrides | {"id": draft.id}
+        return Memory(fields=own | relations | overrides, body=draft.body)
+    fields = DEFAULTS | citations | own | relations | overrides | {"id": draft.id}
     source_lists = [
         overrides.get("source", ()),
         draft.fields.get("source", ()),
         citations["source"],
     ]
     sources = [source for items in source_lists if isinstance(items, tuple) for source in items]
-    fields["source"] = tuple(dict.fromkeys(sources))
+    sources += [f"{premises.MEMORY}{id_}" for id_ in links.premises]
+    fields["source"] = tuple(dict.fromkeys(sources))[: schema.MAX_ITEMS]
     fields = {key: value for key, value in fields.items() if value not in ("", ())}
     title = fields.get("title")
     if isinstance(title, str):
@@ -537,24 +564,36 @@ def _find_fault(draft: ForeignRecord, memory: Memory, target: Target) -> Problem
     return None if is_same else draft.problem("bad-value", "it would not read back as it is", "")
 
 
+class Links(Value):
+    """The relations of a record to memories, by their key, and the ids of its premises."""
+
+    relations: Fields
+    premises: tuple[str, ...]
+
+
 def _resolve_links(
     drafts: Sequence[ForeignRecord], target: Target, warnings: list[Problem]
-) -> dict[str, Fields]:
-    """Return the relations of each draft by its key, with warnings for those left out."""
+) -> dict[str, Links]:
+    """Return the links of each draft by its key, with warnings for those left out."""
     ids = _map_names(drafts)
     older = _resolve_supersedes(drafts, ids, target.tree, warnings)
-    links: dict[str, Fields] = {}
+    links: dict[str, Links] = {}
     existing_ids = None if target.keeps_unknown else {*ids.values(), *target.tree.ids}
+
+    def resolve(draft: ForeignRecord, relation: str, names: Iterable[str]) -> tuple[str, ...]:
+        return _resolve_names(draft, relation, names, ids, existing_ids, warnings)
+
     for draft in drafts:
         relations: Fields = {}
         if "supersedes" in draft.fields or older[draft.id]:
             relations["supersedes"] = older[draft.id]
         for relation in RELATIONS[1:]:
             if relation in draft.fields:
-                relations[relation] = _resolve_relation(
-                    draft, relation, ids, existing_ids, warnings
-                )
-        links[draft.key] = relations
+                relations[relation] = resolve(draft, relation, draft.items(relation))
+        bases = resolve(draft, "rests on", draft.premises)
+        links[draft.key] = Links(
+            relations, tuple(id_ for id_ in bases if id_ not in older[draft.id])
+        )
     return links
 
 
@@ -612,16 +651,17 @@ def _resolve_supersedes(
     return acyclic
 
 
-def _resolve_relation(
+def _resolve_names(
     draft: ForeignRecord,
     relation: str,
+    names: Iterable[str],
     ids: Mapping[str, str],
     existing_ids: Collection[str] | None,
     warnings: list[Problem],
 ) -> tuple[str, ...]:
     """Return the ids of a relation that are in `existing_ids` (None: any valid id)."""
     related = []
-    for name in draft.items(relation):
+    for name in names:
         id_ = ids.get(name) or (name if existing_ids is None else originals.to_id(name, "rec"))
         if id_ in existing_ids if existing_ids is not None else schema.is_id(id_):
             related += [id_] if id_ != draft.id else []
@@ -684,9 +724,7 @@ def _find_difference(
     """
     tree = target.tree
     existing = tree[memory.id].memory
-    ids_ = [memory.id, *_find_later(tree, memory.id)]
-    versions = [tree[id_].memory for id_ in ids_ if id_ in tree]
-    last = next((v for v in reversed(versions) if _is_import_of(memory, v)), existing)
+    last = _find_last_import(memory, tree)
     heads = tree.lineage.find_heads(memory.id) or (memory.id,)
     head = tree[heads[0]].memory if heads[0] in tree else existing
     changed_keys = _find_changed_keys(draft, memory, existing, target)
@@ -706,6 +744,14 @@ def _find_difference(
         f"memtool supersede {heads[0]} {shlex.quote(memory.title)}",
         severity="warning",
     )
+
+
+def _find_last_import(memory: Memory, tree: Tree) -> Memory:
+    """Return the memory of a record's last import: the one that is here, or one that followed."""
+    ids_ = [memory.id, *_find_later(tree, memory.id)]
+    versions = [tree[id_].memory for id_ in ids_ if id_ in tree]
+    later = (version for version in reversed(versions) if _is_import_of(memory, version))
+    return next(later, tree[memory.id].memory)
 
 
 def _find_origins(memory: Memory) -> set[str]:
@@ -731,6 +777,8 @@ def _find_changed_keys(
 ) -> list[str]:
     """Return the keys of the record's claim that differ from those of a memory."""
     record_keys = {"title", "type", "supersedes", *draft.fields, *target.overrides}
+    if _list_related(memory) == _list_related(existing):
+        record_keys -= {*RELATIONS[1:]}  # an earlier version took the words for other relations
     changed_keys = [
         key
         for key in sorted(record_keys - {"id", "source"})
@@ -738,6 +786,12 @@ def _find_changed_keys(
         and (memory.fields.get(key) or "") != (existing.fields.get(key) or "")
     ]
     return [*changed_keys, "body"] if memory.body != existing.body else changed_keys
+
+
+def _list_related(memory: Memory) -> set[str]:
+    """Return the ids that a memory names in any relation, and those that it rests on."""
+    related = {id_ for relation in RELATIONS[1:] for id_ in memory.items(relation)}
+    return related.union(premises.find_premises(memory))
 
 
 def _find_later(tree: Tree, id_: str) -> Iterator[str]:

@@ -64,13 +64,15 @@ def adr_drafts(path: str, request: ImportRequest) -> Iterator[ForeignRecord | Pr
             else:
                 drafts.append(draft)
     names = _map_numbers(drafts)
+    conclusions = _find_conclusions(drafts, names)
     records = []
     for draft in drafts:
         if draft.state and not originals.find_state(draft.state):
             yield originals.unknown_state(draft.record, draft.state)
         record, problems = _resolve_edges(draft, names)
         yield from problems
-        records.append(record)
+        premises = (*record.premises, *conclusions.get(record.key, ()))
+        records.append(record.replace(premises=tuple(dict.fromkeys(premises))))
     keys = {record.key for record in records}
     replaced = {key for record in records for key in record.items("supersedes")}
     for draft, record in zip(drafts, records, strict=True):
@@ -255,13 +257,37 @@ def _without_successor(draft: Draft, record: ForeignRecord) -> ForeignRecord:
     )
 
 
+def _find_conclusions(
+    drafts: Sequence[Draft], names: Mapping[str, list[Draft]]
+) -> dict[str, list[str]]:
+    """Return, by the key of each record, the ones that say it rests on them."""
+    premises: dict[str, list[str]] = {}
+    for draft in drafts:
+        for edge in draft.edges:
+            if edge.relation != "conclusion":
+                continue
+            targets = _find_targets(edge.target, draft, names)
+            if len(targets) == 1 and targets[0] is not draft:
+                premises.setdefault(targets[0].record.key, []).append(draft.record.key)
+    return premises
+
+
 def _resolve_edges(
     draft: Draft, names: Mapping[str, list[Draft]]
 ) -> tuple[ForeignRecord, list[Problem]]:
-    """Return the record with the keys or ids of the related ones, and warnings."""
-    related: dict[str, list[str]] = {"supersedes": [], "superseded_by": [], "related_to": []}
+    """Return the record with the keys or ids of the related ones, and warnings.
+
+    What rests on it is related: the other record says the relation.
+    """
+    related: dict[str, list[str]] = {
+        "supersedes": [],
+        "superseded_by": [],
+        "related_to": [],
+        "premise": [],
+    }
     problems = []
     for edge in dict.fromkeys(draft.edges):
+        relation = "related_to" if edge.relation == "conclusion" else edge.relation
         targets = _find_targets(edge.target, draft, names)
         if len(targets) > 1:
             shown = ", ".join(sorted(target.record.id for target in targets)[:3])
@@ -270,15 +296,23 @@ def _resolve_edges(
             problems.append(draft.record.problem("dangling", message, hint, "warning"))
         elif targets:
             if targets[0] is not draft:
-                related[edge.relation].append(targets[0].record.key)
-        elif edge.relation != "related_to":
-            related[edge.relation] += _name_unknown(edge.target, draft)
+                related[relation].append(targets[0].record.key)
+        elif edge.is_replacement or (relation == "premise" and _is_numbered(edge.target)):
+            related[relation] += _name_unknown(edge.target, draft)
     fields = dict(draft.record.fields)
     for relation in ("supersedes", "related_to"):
         if related[relation]:
             fields[relation] = tuple(dict.fromkeys(related[relation]))
     newer = tuple(dict.fromkeys(related["superseded_by"]))
-    return draft.record.replace(fields=fields, superseded_by=newer), problems
+    premises = tuple(dict.fromkeys(related["premise"]))
+    record = draft.record.replace(fields=fields, superseded_by=newer, premises=premises)
+    return record, problems
+
+
+def _is_numbered(target: Target) -> bool:
+    """Return whether a target that is not here is named as a record, not as any other page."""
+    name = record_files.parse_name(posixpath.basename(record_files.split_name(target.path)[0]))
+    return bool(target.number or name.number)
 
 
 def _find_targets(target: Target, draft: Draft, names: Mapping[str, list[Draft]]) -> list[Draft]:

@@ -75,7 +75,13 @@ CONFIDENCE_WORDS = _select_words("confidence")
 IMPORTANCE_WORDS = _select_words("importance")
 TEMPORAL_WORDS = _select_words("temporal_class")
 RELATION_WORDS = {name: name for name in RELATIONS} | _select_words("relation")
-"""The relation for each of the stores' words; unknown words mean related_to."""
+"""The relation for each of the stores' words; unknown words mean related_to.
+
+What an entry is based on is its premise. Of what it depends on, a decision needs the content, and
+other entries, such as tasks, the end.
+"""
+LINKS = frozenset({*RELATIONS, "superseded_by", "based_on", "depends_on"})
+"""All names of relations here; the last three are no keys of a memory."""
 INVERSE_RELATIONS = _select_words("inverse")
 """Names of lists of back links, and the relation of the listed entries to this one."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -239,6 +245,12 @@ def _build_record(
     for relation, sources in back_links.get(name, {}).items():
         fields[relation] = tuple(dict.fromkeys((*_to_tuple(fields.get(relation)), *sources)))
     newer = _to_tuple(fields.pop("superseded_by", ()))
+    premises = _to_tuple(fields.pop("based_on", ()))
+    needs = _to_tuple(fields.pop("depends_on", ()))
+    if fields["type"] == "decision":
+        premises += needs
+    elif needs:
+        fields["blocked_by"] = tuple(dict.fromkeys((*_to_tuple(fields.get("blocked_by")), *needs)))
     prefix = ids.TYPE_PREFIX.get(str(fields["type"]), "rec")
     key = name or f"{title} {originals.digest(body)}"
     yield ForeignRecord(
@@ -250,6 +262,7 @@ def _build_record(
         lines=entry.lines,
         names=entry.names,
         superseded_by=newer,
+        premises=tuple(dict.fromkeys(premises)),
         part=entry.part or key,
     )
 
@@ -320,9 +333,7 @@ def _is_empty(value: Any) -> bool:
     return value in (None, "", [], {})
 
 
-LIST_KEYS = frozenset(
-    {name for name, field in BY_NAME.items() if field.kind in LIST_KINDS} | {"superseded_by"}
-)
+LIST_KEYS = frozenset({name for name, field in BY_NAME.items() if field.kind in LIST_KINDS} | LINKS)
 """Keys with lists; their values under all names are combined."""
 
 
@@ -330,7 +341,7 @@ def _convert_value(
     key: str, raw: Any, request: ImportRequest, scale: float
 ) -> Iterator[tuple[str, FieldValue]]:
     """Convert a value, usually to one key. Raises NoValueError if it does not fit."""
-    if key in RELATIONS or key == "superseded_by":
+    if key in LINKS:
         yield from _convert_relations(key, raw)
         return
     outside: list[str] = []

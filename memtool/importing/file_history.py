@@ -110,6 +110,19 @@ def _find_additions(repository: Repository, head: str, limit: Sequence[str]) -> 
     return births
 
 
+def find_last_changes(repository: Repository, names: Sequence[str]) -> dict[str, int]:
+    """Return the Unix seconds of the last commit that changed each file; empty if unknown."""
+    head = repository.git.head()
+    if not (names and head) or repository.is_shallow:
+        return {}
+    options = ("--format=%x00%at", "--no-renames", "--end-of-options", head, "--")
+    seconds: dict[str, int] = {}
+    for authored, paths in repository.git.log_names(*options, *names):  # newest first
+        for path in paths:
+            seconds.setdefault(path, int(authored))
+    return seconds
+
+
 def _find_moves(repository: Repository, commits: Sequence[str]) -> dict[tuple[str, str], str]:
     """Return the earlier name of each file that some commits moved, by commit and new name."""
     request = "".join(f"{commit}\n" for commit in commits).encode()

@@ -78,7 +78,8 @@ class ForeignRecord(Value):
     """A record of another tool: `key` is its unique name there, `names` are its other names.
 
     `fields` has only the fields of the record; relations contain names of other records, and
-    `superseded_by` is inverted later. `lines` are its first and last line in the file; `part` names
+    `superseded_by` is inverted later. `premises` are the names of those that the record rests on,
+    and become sources. `lines` are its first and last line in the file; `part` names
     the part of the file. An exact record is an exported memory and is not changed.
 
     `status_from` and `date_from` say to a person where the record has its status and its date, such
@@ -93,6 +94,7 @@ class ForeignRecord(Value):
     lines: tuple[int, int]
     names: tuple[str, ...] = ()
     superseded_by: tuple[str, ...] = ()
+    premises: tuple[str, ...] = ()
     part: str = ""
     status_from: str = ""
     date_from: str = ""

@@ -122,6 +122,7 @@ def build_pep(source: Original, text: str) -> Iterator[ForeignRecord | Problem]:
         original=source,
         lines=(1, len(lines) - (not lines[-1])),
         superseded_by=_parse_pep_ids(headers.get("superseded-by", "")),
+        premises=_parse_pep_ids(headers.get("requires", "")),
         status_from=status.shown if status else "",
         date_from="Created" if created else "",
     )

@@ -82,6 +82,11 @@ class RecordFacts(Value):
     tags: tuple[str, ...] = ()
     edges: tuple[Edge, ...] = ()
 
+    @property
+    def has_support(self) -> bool:
+        """Whether a relation is a support. Its line is kept: it may say why, or name others."""
+        return any(edge.is_support for edge in self.edges)
+
     def merge(self, other: RecordFacts) -> RecordFacts:
         """Combine both: this one's state and title come first, and the surer date."""
         dated = other if other.date_rank < self.date_rank else self
@@ -145,7 +150,7 @@ def parse_record(lines: list[str], number: str = "") -> RecordText:
 
 
 def parse_front(fields: Mapping[str, str]) -> tuple[RecordFacts, frozenset[str]]:
-    """Read the keys of front matter; return the facts, and the keys that are facts."""
+    """Read the keys of front matter; return the facts, and the keys that say nothing else."""
     facts = RecordFacts()
     fact_keys: set[str] = set()
     stage, stage_key = RecordFacts(), ""
@@ -156,7 +161,8 @@ def parse_front(fields: Mapping[str, str]) -> tuple[RecordFacts, frozenset[str]]
         if record_words.find_key(key, "stage") and not record_words.find_key(key, "status"):
             stage, stage_key = key_facts, key
             continue
-        fact_keys.add(key)
+        if not key_facts.has_support:
+            fact_keys.add(key)
         facts = facts.merge(key_facts)
     if stage.state and not facts.state:
         fact_keys.add(stage_key)
@@ -311,7 +317,7 @@ def _parse_lines(
             line_facts = _parse_key_line(number, lines, dropped, is_meta=is_meta)
         if line_facts is not None:
             facts = facts.merge(line_facts)
-            dropped.add(number)
+            dropped.update(() if line_facts.has_support else (number,))
     return facts
 
 
@@ -363,7 +369,18 @@ def _parse_key_line(
         if facts is not None and (facts.state or facts.date):
             dropped.add(below)
         return facts
+    if record_words.find_relation(key) in record_words.SUPPORTS:
+        value = " ".join([value, *_find_continuation(number, lines)])
     return _parse_fact(key, value, is_front=is_meta) if key else None
+
+
+def _find_continuation(number: int, lines: list[str]) -> Iterator[str]:
+    """Yield the indented lines that go on with the value of a key."""
+    for line in lines[number:]:
+        text = line.strip()
+        if not text or line[:1] not in (" ", "\t") or text[0] in "*+-|" or _KEY_LINE.match(line):
+            return
+        yield text
 
 
 def _has_text(number: int, lines: list[str]) -> bool:
@@ -376,6 +393,8 @@ def _parse_fact(key: str, value: str, *, is_front: bool) -> RecordFacts | None:
     relation = record_words.find_relation(key)
     if relation:
         edges = record_words.find_targets(relation, value) or record_words.find_edges(value)
+        if relation in record_words.SUPPORTS:  # many a key `Requires` names no record
+            return RecordFacts(edges=edges) if edges else None
         return RecordFacts(edges=edges) if is_front or relation != "related_to" or edges else None
     meanings = ("status", "stage", *_DATED, "tags", "title", *(("name",) if is_front else ()))
     word = record_words.find_key(key, *meanings)
@@ -440,6 +459,10 @@ def _parse_section(section: Section, lines: list[str], dropped: set[int]) -> Rec
         section.title, "status", "date", "created", "meta", "history", "links", "tags"
     )
     own = range(section.first_line, section.last_line + 1)
+    relation = record_words.find_relation(section.title)
+    if key is None and relation in record_words.SUPPORTS:
+        section_lines = lines[section.first_line : section.last_line]
+        return RecordFacts(edges=tuple(_find_supports(relation, section_lines)))
     if key is None:  # a heading such as `### Status: Approved`
         pair = _KEY_LINE.match(section.title)
         facts = _parse_fact(pair["key"], pair["value"], is_front=False) if pair else None
@@ -472,6 +495,17 @@ def _parse_section(section: Section, lines: list[str], dropped: set[int]) -> Rec
         for edge in record_words.find_edges(text)
     ]
     return RecordFacts(edges=tuple(edges))
+
+
+def _find_supports(relation: str, lines: list[str]) -> Iterator[Edge]:
+    """Yield the records that the items of a list or table below such a heading begin with."""
+    for line in lines:
+        item = line.lstrip(" \t*+-|")
+        if record_words.starts_with_relation(item):
+            yield from record_words.find_edges(item)
+        elif item != line.lstrip():
+            edges = record_words.find_targets(relation, item)
+            yield from (edge for edge in edges if edge.target.path or edge.target.kind)
 
 
 def _find_first_change(title: str, lines: list[str], *, is_day_first: bool) -> RecordFacts:
@@ -548,7 +582,7 @@ def _parse_status_line(line: str, text: str, *, is_first: bool) -> tuple[RecordF
     key = _KEY_LINE.match(line)
     key_facts = _parse_fact(key["key"], key["value"], is_front=False) if key else None
     if key_facts is not None:
-        return key_facts, True
+        return key_facts, not key_facts.has_support
     row = _ROW.match(line)
     if row:
         cells = [cell.strip() for cell in row[1].split("|")]
@@ -557,7 +591,7 @@ def _parse_status_line(line: str, text: str, *, is_first: bool) -> tuple[RecordF
     state = originals.match_state(line if "[" in line else text) or originals.match_state(text)
     if edges and record_words.starts_with_relation(text):
         is_older = any(edge.relation == "superseded_by" for edge in edges)
-        only = not any(edge.relation == "related_to" for edge in edges)
+        only = all(edge.is_replacement for edge in edges)
         return RecordFacts(
             state=(text if state else "superseded") if is_older else "", edges=edges
         ), only
@@ -568,7 +602,7 @@ def _parse_status_line(line: str, text: str, *, is_first: bool) -> tuple[RecordF
     if not is_first and not (is_short and _REMARK.match(remark)):
         return (RecordFacts(edges=edges) if edges else None), False
     facts = _parse_state(text, "Status")
-    is_whole = bool(facts.edges) and all(e.relation != "related_to" for e in facts.edges)
+    is_whole = bool(facts.edges) and all(edge.is_replacement for edge in facts.edges)
     bare = re.sub(r"\d{4}-\d\d-\d\d", "", text)
     is_bare = len(bare.split()) <= len(state.words.split())
     return facts, is_bare or (is_whole and is_short)

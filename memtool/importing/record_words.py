@@ -3,6 +3,8 @@
 A relation is a word of the table with the name of another record right after it (in Japanese also
 before it): a link, a file name, a word such as ADR with a number, or a number that ends the clause.
 All other numbers in the text of a record are not relations.
+
+A record rests on the one that it requires, depends on, is based on or amends: that is its premise.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ MAX_LINE_CHARS = 4_000
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NO_LETTERS = re.compile(r"^(?:[\W\d_]+)|[\W_]+$")
+
+
+SUPPORTS = ("premise", "conclusion")
+"""Relations of a record to one that it rests on, and to one that rests on it."""
 
 
 class KeyWord(Value):
@@ -50,10 +56,23 @@ class Target(Value):
 
 
 class Edge(Value):
-    """A relation to another record: `supersedes`, `superseded_by` or `related_to`."""
+    """A relation to another record: `supersedes`, `superseded_by`, `related_to`, or a support.
+
+    Of the last, `premise` is what the record rests on, and `conclusion` what rests on the record.
+    """
 
     relation: str
     target: Target
+
+    @property
+    def is_replacement(self) -> bool:
+        """Whether one of the two records takes the place of the other."""
+        return self.relation in ("supersedes", "superseded_by")
+
+    @property
+    def is_support(self) -> bool:
+        """Whether one of the two records rests on the other."""
+        return self.relation in SUPPORTS
 
 
 @cache
@@ -138,11 +157,11 @@ _NOUNS = "|".join(
 )
 """Words that may be between a relation and the name of a record."""
 _LEAD = re.compile(
-    r"[\s:\uff1a*_(\"'`\u201c\u00ab>=\u2192-]*" + rf"(?:(?:{_NOUNS})\s+){{0,4}}" + r"[\"'`(*]*",
+    r"[\s:\uff1a*_(\"'`\u201c\u00ab>=\u2192|-]*" + rf"(?:(?:{_NOUNS})\s+){{0,4}}" + r"[\"'`(*]*",
     re.IGNORECASE,
 )
 _CHAIN = re.compile(
-    r"[\s*_`\"')]*(?:,|;|&|\u3001|\band\b|\bund\b|\bet\b|\by\b|\be\b|\ben\b|\bi\b|\boraz\b|\u0438|\u3068)+\s*"
+    r"[\s*_`\"')]*(?:\([^()]*\)\s*)?(?:,|;|&|\u3001|\band\b|\bund\b|\bet\b|\by\b|\be\b|\ben\b|\bi\b|\boraz\b|\u0438|\u3068)+\s*"
     r"(?:and\s|und\s)?",
     re.IGNORECASE,
 )
@@ -165,7 +184,7 @@ def find_targets(relation: str, text: str) -> tuple[Edge, ...]:
 
 def starts_with_relation(text: str) -> bool:
     """Return whether a line begins with a relation, such as `Supersedes [3](3.md)`."""
-    return bool(_load_relations()[1].match(text.lstrip(" \t*+->_#")))
+    return bool(_load_relations()[1].match(text.lstrip(" \t*+->_#|")))
 
 
 def _find_line_edges(line: str) -> Iterator[Edge]:

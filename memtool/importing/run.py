@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from memtool.authoring import write
+from memtool.authoring import citations, write
 from memtool.gate.near_duplicates import THRESHOLD_KEY
 from memtool.importing import SOURCES, base
 from memtool.importing.base import ImportPlan, Target
@@ -65,7 +65,17 @@ def plan_source(
         command=f"memtool import {name} {shlex.quote(shown)}".rstrip(),
     )
     records = _without_global_scope(context, read_records(context, name, path, options))
-    return base.plan_import(records, path, target)
+    plan = base.plan_import(records, path, target)
+    return plan.replace(problems=(*plan.problems, *_warn_of_lost(context, plan)))
+
+
+def _warn_of_lost(context: Context, plan: ImportPlan) -> Iterator[Problem]:
+    """Yield a warning for each file and commit that the new memories name and that is not there."""
+    memories = [record.memory for record in plan.placed]
+    for record, faults in zip(plan.placed, citations.find_faults(context, memories), strict=True):
+        for fault in faults:
+            message, hint = fault.message, fault.hint
+            yield Problem(record.path, 0, fault.code, message, hint, record.id, "warning")
 
 
 def read_records(

@@ -240,6 +240,13 @@ class MemoryRows:
         numbers = self.select_numbers("id = ?", encode_cell(id_))
         return sorted(numbers, key=self.path) if len(numbers) > 1 else numbers
 
+    def find_by_ids(self, ids: Iterable[str]) -> list[int]:
+        """Return the memories with any of these ids."""
+        import json  # few questions are about many memories
+
+        where = "id IN (SELECT value FROM json_each(?))"
+        return self.select_numbers(where, json.dumps([*ids]))
+
     def find_by_path(self, path: str) -> int | None:
         """Return the number of the memory at a path, None if there is none."""
         numbers = self.find_by_id(path.rpartition("/")[2][:-3])
@@ -354,6 +361,16 @@ class MemoryRows:
         statement = "SELECT written, number FROM memory WHERE kind = ?"
         rows = (row for kind in kinds for row in self._rows.select(statement, kind))
         return [(_number(written), _number(number)) for written, number in rows]
+
+    def find_kinds(self, fits: Callable[[Memory], bool]) -> list[tuple[int, str, Memory]]:
+        """Return number, id and kind of each memory whose kind fits."""
+        kinds = [(number, kind) for number, kind in self.kinds.items() if fits(kind)]
+        statement = "SELECT number, id FROM memory WHERE kind = ?"
+        return [
+            (_number(row[0]), decode_cell(row[1]), kind)
+            for number, kind in kinds
+            for row in self._rows.select(statement, number)
+        ]
 
     def count_by(self, key: str) -> dict[str, int]:
         """Return how many memories have each value of `type`, `category` or `status`."""

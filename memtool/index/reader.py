@@ -231,9 +231,10 @@ class IndexReader:
         all_numbers: set[int] = set()
         for part in self.parts:
             targets = part.memories.targets
-            for id_ in wanted:
-                numbers = targets[id_] if id_ in targets else part.memories.find_by_id(id_)
-                all_numbers.update(part.select_living(numbers))
+            unread = [id_ for id_ in wanted if id_ not in targets]
+            numbers = [number for id_ in wanted for number in targets.get(id_, ())]
+            numbers += part.memories.find_by_ids(unread) if unread else ()
+            all_numbers.update(part.select_living(numbers))
         return all_numbers
 
     def find_expired(self, now: int) -> set[int]:
@@ -644,13 +645,28 @@ class StoredCatalog(Catalog):
         premises: dict[str, tuple[str, ...]] = {}
         for part in self.index.parts:
             for number, id_, premise in part.memories.list_premises():
-                if number not in part.dead:
+                if number not in part.dead and part.first + number not in self._shadowed:
                     premises[id_] = (*premises.get(id_, ()), premise)
         return premises
 
     def find_conclusions(self, id_: str) -> list[str]:
         numbers = self._find_living(lambda rows: rows.find_conclusions(id_))
-        return sorted({record.id for record in self.read_records(numbers)})
+        numbers = [number for number in numbers if number not in self._shadowed]
+        return sorted(record.id for record in self.read_records(numbers))
+
+    def find_kinds(self, fits: Callable[[Memory], bool]) -> dict[str, Memory]:
+        return {
+            id_: kind
+            for part in self.index.parts
+            for number, id_, kind in part.memories.find_kinds(fits)
+            if number not in part.dead and part.first + number not in self._shadowed
+        }
+
+    @cached_property
+    def _shadowed(self) -> frozenset[int]:
+        """The documents whose id another one has, at a path that sorts before."""
+        groups = self.index.groups_sharing_id
+        return frozenset(number for numbers in groups for number in numbers[1:])
 
     def latest_of_kinds(self, fits: Callable[[Memory], bool]) -> Iterator[Record]:
         """Yield the memories whose kind fits, the newest first; each is read when it is yielded."""

@@ -292,7 +292,7 @@ def format_block_result(block: Block) -> str:
 def build_block(context: Context, at: str | None = None) -> str:
     """Return the block of the worktree or of a revision; empty if there is nothing to write."""
     # A commit hook seldom makes a block.
-    from memtool.inject import candidates, select
+    from memtool.inject import candidates, premises, select
     from memtool.inject.candidates import Eligibility
     from memtool.inject.effective_lineage import from_structure
     from memtool.inject.session_primer import compose
@@ -308,6 +308,7 @@ def build_block(context: Context, at: str | None = None) -> str:
         settings.categories,
         "local",
         withholds=settings.private_labels,
+        signals=(premises.build_tree_signal(tree, context.clock.now),),
     )
     pinned = candidates.find_pinned(grounds)
     rules = _format_rules(tree, grounds)
@@ -371,12 +372,13 @@ def _format_rules(tree: Tree, grounds: Eligibility) -> list[str]:
 
 
 def _format_rule(record: Record, grounds: Eligibility) -> str:
-    """Return the line of a memory: its title, the first file that it names, and its conflicts."""
+    """Return the line of a memory: its title, the first file that it names, and its marks."""
     shorten = grounds.tree.short_ids.shorten
     files, rivals = record.memory.items("files"), grounds.find_rivals(record.id)
     where = f" ({files[0]}{', …' if files[1:] else ''})" if files else ""
     conflict = f" (conflicts with {name_ids([*map(shorten, rivals)])}: ask)" if rivals else ""
-    return f"- {shorten(record.id)} {record.memory.title}{where}{conflict}"
+    briefs = "".join(f" ({brief})" for brief in grounds.list_briefs(record))
+    return f"- {shorten(record.id)} {record.memory.title}{where}{conflict}{briefs}"
 
 
 def find_problems(

@@ -12,6 +12,7 @@ from memtool.inject import (
     drifted,
     file_rules,
     further_titles,
+    premises,
     select,
 )
 from memtool.inject.block import (
@@ -247,7 +248,7 @@ def _build_inputs(request: GatherRequest, form: BlockFormat, shares: Budget) -> 
 def _report_omissions(inputs: TierInputs) -> None:
     """Add notices about memories that were left out for a reason the agent should know."""
     draft = inputs.draft
-    draft.reserve_notices(filter(None, (cap.notice for cap in inputs.limits)))
+    reserve_limit_notices(draft, inputs.limits)
     draft.place_notices()
     for repository in inputs.repositories:
         draft.verdicts += repository.yielded + _explain_not_found(repository)
@@ -439,11 +440,24 @@ def _cap_global(sides: Sequence[Eligibility]) -> Cap:
     )
 
 
-LIMITS: tuple[Callable[[Sequence[Eligibility]], Cap], ...] = (
-    _cap_global,
-    drifted.cap_broken,
+GENERAL_LIMITS: tuple[Callable[[Sequence[Eligibility]], Cap], ...] = (
+    premises.cap_withheld,
+    premises.cap_unsettled,
 )
+"""The limits on a kind of memory in a block, a primer or a warning."""
+LIMITS = (_cap_global, drifted.cap_broken, *GENERAL_LIMITS)
 """The limits on a kind of memory in a whole block."""
+
+
+def build_limits(repositories: Iterable[RepositoryCandidates]) -> list[Cap]:
+    """Return the limits on a primer or a warning."""
+    return [make([repository.grounds for repository in repositories]) for make in GENERAL_LIMITS]
+
+
+def reserve_limit_notices(draft: BlockDraft, limits: Iterable[Cap]) -> None:
+    """Keep room for what the limits say about the memories that they left out."""
+    for cap in limits:
+        draft.reserve_notices(cap.list_notices())
 
 
 def _answer_caps(

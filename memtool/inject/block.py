@@ -206,7 +206,11 @@ class BlockFormat(Value):
 # `<` is escaped in markdown and text too: hosts put blocks between tags of their own, and people
 # would not see a comment that the model reads.
 _MARKS: Escapes = (("&", "&amp;"), ("<", "&lt;"))
-_WORDING = {"conflict": "conflicts with {value}", "until": "until {value}"}
+_WORDING = {
+    "conflict": "conflicts with {value}",
+    "unsettled": "unsettled by {value}",
+    "until": "until {value}",
+}
 
 FORMATS: tuple[BlockFormat, ...] = (
     BlockFormat(
@@ -301,11 +305,18 @@ def describe_trust(origin: Origin, usual: str) -> tuple[str, ...]:
 
 
 def build_passage(
-    memory: Memory, cite: str, remarks: Remarks = NO_REMARKS, *, is_whole: bool = True
+    memory: Memory,
+    cite: str,
+    remarks: Remarks = NO_REMARKS,
+    *,
+    is_whole: bool = True,
+    is_title_only: bool = False,
 ) -> Passage:
-    """Return a memory as it is shown: whole, or its statement."""
+    """Return a memory as it is shown: whole, or its statement, or only its title."""
     # Nothing here depends on the current time, so that a block stays the same from day to day.
-    text = memory.body.strip("\r\n") if is_whole else memory.statement
+    text = "" if is_title_only else memory.statement
+    if is_whole:
+        text = memory.body.strip("\r\n")
     part = "" if is_whole else "excerpt" if text else "title"
     facts = (
         ("kind", _find_kind(memory)),
@@ -313,6 +324,7 @@ def build_passage(
         ("until", memory.text("valid_through")),
         ("part", part),
         ("conflict", remarks.rivals),
+        *remarks.facts,
         ("note", ", ".join((*_list_notes(memory), *remarks.notes))),
     )
     shown = tuple((name, value) for name, value in facts if value)
@@ -384,10 +396,11 @@ class BlockItem(Value):
     `commit` is None if it is in no commit, `score` if it was not found by a search. `drift` is the
     share that is gone of the worst of its files, None if unknown; `drift_level` is its level.
     `unproven` says what it lacks to fulfil its trust rule; empty for nothing. `newer` are the ids
-    that replace it on the trusted branch, but not yet on this one.
+    that replace it on the trusted branch, but not yet on this one. `unsettled` are the ids of what
+    changed among the memories that it rests on.
     """
 
-    json_optional = "repository newer"
+    json_optional = "repository newer unsettled"
 
     id: str
     tier: str
@@ -403,6 +416,7 @@ class BlockItem(Value):
     unproven: str = ""
     repository: str = ""
     newer: tuple[str, ...] = ()
+    unsettled: tuple[str, ...] = ()
 
 
 _DEPTHS = {PINNED: MEMORY, GOVERNING: MEMORY, RETRIEVAL: MEMORY, SUMMARY: DIGEST}

@@ -78,6 +78,18 @@ class Candidate(Value):
     """`org/name` and the full commit id of a memory from another repository; else empty."""
     tie: str = ""
     """Why it probably governs a file, if no memory says so for certain; see `file_ties`."""
+    supplement: Candidate | None = None
+    """What may be shown below it, as one unit of the budget; see `supplements`."""
+    is_supplied: bool = False
+    """Whether its supplement is shown below it."""
+    below: str = ""
+    """The id of the memory that it is the supplement of, if it was found only because of that."""
+    is_title_only: bool = False
+    """Whether there is room for its title alone."""
+    withheld: tuple[Record, ...] = ()
+    """The withheld memories that it stands in for."""
+    marks: tuple[str, ...] = ()
+    """Further lines about it, for this block alone."""
 
     @property
     def is_named(self) -> bool:
@@ -88,8 +100,9 @@ class Candidate(Value):
     def is_brief(self) -> bool:
         """Whether only its statement is shown, though it has more: no prompt asked for it."""
         memory = self.record.memory
-        is_unasked = self.tier == GOVERNING and self.score is None
-        return is_unasked and memory.statement.split() != memory.body.split()
+        is_unasked = self.score is None and (self.tier == GOVERNING or bool(self.below))
+        is_part = is_unasked and memory.statement.split() != memory.body.split()
+        return is_part or self.is_title_only
 
 
 class CandidateVerdict(Value):
@@ -146,18 +159,36 @@ def read_gates(config: Config) -> Gates:
     )
 
 
+class Supplement(Value):
+    """A memory that belongs below another one. `mark` is the line about that one, if it is there.
+
+    It takes no place from other memories of its tier; see `tiers.fill`.
+    """
+
+    record: Record
+    mark: str
+
+
 class Signal(Value):
     """What a feature adds to the memories of one repository.
 
     `mark` returns the line about a memory, empty for none; `details` the fields of its item in the
     block; `companions` the ids to show next to it, even if they say the same. A memory that
     `is_guest` ranks after all others.
+
+    `facts` are names and values in its head, `brief` is the mark next to a title that is shown
+    alone. A memory for which `withholding` returns a line is not shown unless it is pinned: its
+    `supplement` stands in, with that line.
     """
 
     mark: Callable[[Record], str]
     details: Callable[[Record], Mapping[str, Any]]
     companions: Callable[[Record], Sequence[str]] = lambda _record: ()
     is_guest: Callable[[Record], bool] = lambda _record: False
+    facts: Callable[[Record], Sequence[tuple[str, str]]] = lambda _record: ()
+    brief: Callable[[Record], str] = lambda _record: ""
+    supplement: Callable[[Record], Supplement | None] = lambda _record: None
+    withholding: Callable[[Record], str] = lambda _record: ""
 
 
 class Eligibility(Value):
@@ -194,21 +225,42 @@ class Eligibility(Value):
         lineage = self.standing.lineage
         return Facts(self.tree, self.now, dict, lineage).index
 
-    def find_remarks(self, record: Record) -> Remarks:
-        """Return what an agent must know about a memory; ids are short."""
+    def find_remarks(self, record: Record, *, is_supplied: bool = False) -> Remarks:
+        """Return what an agent must know about a memory; ids are short.
+
+        `is_supplied` says that its supplement is shown below it.
+        """
         shorten = self.tree.short_ids.shorten
         marks = [*self.standing.list_marks(record.id, shorten)]
         lacking = self.find_unproven(record)
         if lacking:
             marks.append(f"UNPROVEN: {lacking}")
-        marks += filter(None, (signal.mark(record) for signal in self.signals))
+        for signal in self.signals:
+            supplement = signal.supplement(record) if is_supplied else None
+            marks.append(signal.mark(record) if supplement is None else supplement.mark)
+        marks = [*filter(None, marks)]
         if record.memory.status == "candidate":
             marks.insert(0, CANDIDATE_MARK)
         notes = [*self.standing.list_notes(record.id, shorten)]
         if record.path in self.changed:
             notes.append(self.changed[record.path])
         rivals = [*map(shorten, self.find_rivals(record.id))]
-        return Remarks(tuple(marks), tuple(notes), name_ids(rivals))
+        facts = tuple(fact for signal in self.signals for fact in signal.facts(record))
+        return Remarks(tuple(marks), tuple(notes), name_ids(rivals), facts)
+
+    def find_supplement(self, record: Record) -> Supplement | None:
+        """Return the memory that belongs below another one, None for none."""
+        supplements = (signal.supplement(record) for signal in self.signals)
+        return next(filter(None, supplements), None)
+
+    def find_withholding(self, record: Record) -> str:
+        """Return the line that replaces a memory which is not shown unless pinned, else empty."""
+        lines = (signal.withholding(record) for signal in self.signals)
+        return next(filter(None, lines), "")
+
+    def list_briefs(self, record: Record) -> list[str]:
+        """Return the marks next to the title of a memory that is shown alone."""
+        return [*filter(None, (signal.brief(record) for signal in self.signals))]
 
     def list_warnings(self, record: Record) -> tuple[str, ...]:
         """Return all remarks on a memory as texts; if one of them changes, it is news."""
@@ -336,6 +388,11 @@ def build_verdict(candidate: Candidate, reason: str, *, is_taken: bool) -> Candi
         reason = f"{NAMED_REASON}; {reason}"
     if candidate.tie:
         reason = f"{candidate.tie}; {reason}"
+    if candidate.below:
+        reason = f"below {candidate.below}, to which it belongs; {reason}"
+    if candidate.withheld:
+        names = ", ".join(record.id for record in candidate.withheld)
+        reason = f"it stands in for {names}; {reason}"
     if candidate.related:
         reason = f"{candidate.related} is related to it; {reason}"
     return CandidateVerdict(

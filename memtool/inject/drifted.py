@@ -53,9 +53,10 @@ def cap_broken(sides: Sequence[Eligibility]) -> Cap:
             return False
         return by_scope[candidate.scope].details(candidate.record).get(LEVEL) == BROKEN
 
-    def describe(count: int) -> str:
+    def describe(candidates: Sequence[Candidate]) -> list[str]:
+        count = len(candidates)
         what = "1 more that answers is" if count == 1 else f"{count} more that answer are"
-        return f"{what} left out: the code that they name is gone (`memtool drift`)."
+        return [f"{what} left out: the code that they name is gone (`memtool drift`)."]
 
     reason = f"a block holds {MAX_BROKEN} that have drifted from the code"
     return Cap(holds, reason, MAX_BROKEN, notice=describe)

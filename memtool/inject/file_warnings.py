@@ -10,11 +10,13 @@ from memtool.inject import command_files, path_titles
 from memtool.inject.answer import (
     MAX_NAMED_FILES,
     build_injected,
+    build_limits,
     build_preamble,
     format_governed,
     list_override_notices,
     place_disagreements,
     reserve_disagreements,
+    reserve_limit_notices,
 )
 from memtool.inject.block import escape_line, measure_frame
 from memtool.inject.budget import BYTES_PER_TOKEN, plan
@@ -96,14 +98,17 @@ def build_warning(
     draft = BlockDraft(make_writer([own], form), form, max_tokens * BYTES_PER_TOKEN - frame)
     reserve_disagreements(draft, [own], own.rules)
     is_told = draft.reserve_notices(list_override_notices([own]))
+    limits = build_limits([own])
     draft.fill(
         Tier(
             GOVERNING,
             lambda shown: own.choose(own.rules, shown=shown),
             max_memories=MAX_RULES,
             max_tokens=max_tokens,
+            caps=lambda _chosen: limits,
         )
     )
+    reserve_limit_notices(draft, limits)
     draft.reserve_notices(_list_seen_rules(own, draft))
     draft.place_notices()
     place_disagreements(draft, [own])

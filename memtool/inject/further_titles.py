@@ -63,7 +63,8 @@ def choose(
     for record in _list_records(own):
         if len(chosen) >= max_titles:
             break
-        if record.id in seen_ids or own.grounds.find_refusal(record):
+        is_hidden = own.grounds.find_refusal(record) or own.grounds.find_withholding(record)
+        if record.id in seen_ids or is_hidden:
             continue
         text = ComparedText(record.memory)
         if any(says_same(text, other) for other in texts):
@@ -92,6 +93,7 @@ def format_title(own: RepositoryCandidates, record: Record, origin: Origin) -> s
     shorten = own.grounds.tree.short_ids.shorten
     rivals = name_ids([*map(shorten, own.grounds.find_rivals(record.id))])
     marks += [f"conflicts with {rivals}"] if rivals else []
+    marks += own.grounds.list_briefs(record)
     mark = f" ({', '.join(marks)})" if marks else ""
     return f"{shorten(record.id)} {memory.title}{mark}"
 

@@ -17,7 +17,9 @@ from memtool.inject import (
     drifted,
     file_rules,
     file_ties,
+    premises,
     select,
+    supplements,
 )
 from memtool.inject import candidates as candidate_list
 from memtool.inject.block import NOT_MERGED, BlockItem, build_passage, cite, describe_trust
@@ -59,8 +61,9 @@ ROLES: tuple[Callable[[list[Candidate], Eligibility, Scope, str], list[Candidate
 SIGNALS: tuple[Callable[[Scope], Signal | None], ...] = (
     drifted.read_signal,
     ahead_notes.read_signal,
+    premises.read_signal,
 )
-"""What features tell of the memories of a scope."""
+"""What features tell of the memories of a scope, by its settings and its lineage."""
 MAX_PROMPT = 1 << 20
 """Bytes of a prompt that are analysed; no real question is longer."""
 
@@ -145,7 +148,7 @@ class RepositoryCandidates(Value):
         """Return the text of a candidate, whole or its statement."""
         record = candidate.record
         origin = self.origins[record.path]
-        remarks = self.grounds.find_remarks(record)
+        remarks = self.grounds.find_remarks(record, is_supplied=candidate.is_supplied)
         tie = (candidate.tie,) if candidate.tie else ()
         trust = describe_trust(origin, find_best_level(self.view.witness))
         if any(note.endswith(NOT_MERGED) for note in remarks.notes):
@@ -154,8 +157,12 @@ class RepositoryCandidates(Value):
         return build_passage(
             record.memory,
             cite(self.grounds.tree.short_ids.shorten(record.id), origin.commit),
-            remarks.replace(notes=(*tie, *whose, *trust, *remarks.notes)),
+            remarks.replace(
+                marks=(*candidate.marks, *remarks.marks),
+                notes=(*tie, *whose, *trust, *remarks.notes),
+            ),
             is_whole=is_whole and not candidate.is_brief,
+            is_title_only=candidate.is_title_only,
         )
 
     def build_item(self, entry: BlockEntry) -> BlockItem:
@@ -199,7 +206,8 @@ class RepositoryCandidates(Value):
         }  # not even next to a memory that they conflict with
         chosen = [candidate for candidate in chosen if candidate.record.id not in gone]
         fresh, seen_before = self.seen.split_fresh(chosen)
-        return fresh, dropped + seen_before
+        supplied, withheld = supplements.add_supplements(fresh, self.grounds, self.seen, shown)
+        return supplied, dropped + seen_before + withheld
 
 
 def collect_all(request: GatherRequest) -> list[RepositoryCandidates]:
@@ -400,8 +408,9 @@ def _weigh(
     lineage = compute_effective_lineage(
         view.tree, view.witness, least, scope.now, categories, rules
     )
-    signals = (make(scope) for make in SIGNALS)
     drift = scope.drift
+    strict = scope.replace(config=settings, lineage=lineage.lineage)
+    signals = (make(strict) for make in SIGNALS)
     return Eligibility(
         tree=view.tree,
         standing=lineage,
@@ -498,4 +507,7 @@ def find_origins(
     for candidate in candidates:
         for record in (candidate.record, *grounds.find_companions(candidate.record)):
             records[record.path] = record
+        supplement = grounds.find_supplement(candidate.record)
+        if supplement is not None:
+            records[supplement.record.path] = supplement.record
     return witness.origins(records.values())

@@ -13,12 +13,13 @@ class Remarks(Value):
     """What an agent must know about a memory before it relies on it.
 
     `marks` are lines of their own, `notes` a few words each. `rivals` names the memories that it
-    conflicts with, by their short ids.
+    conflicts with, by their short ids. `facts` are further names and values for its head.
     """
 
     marks: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     rivals: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
 
 
 NO_REMARKS = Remarks()

@@ -17,12 +17,14 @@ from memtool.inject import further_titles, session_seen, title_list
 from memtool.inject.answer import (
     build_global_pins,
     build_injected,
+    build_limits,
     build_preamble,
     build_project_pins,
     cap_less_trusted,
     list_override_notices,
     place_disagreements,
     reserve_disagreements,
+    reserve_limit_notices,
 )
 from memtool.inject.block import PREAMBLE, measure_frame
 from memtool.inject.budget import BYTES_PER_TOKEN
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from memtool.inject.budget import Budget
     from memtool.inject.gather import GatherRequest, RepositoryCandidates
     from memtool.inject.session_seen import Start
-    from memtool.inject.tiers import Write
+    from memtool.inject.tiers import Cap, Write
     from memtool.store.context import Context
     from memtool.store.tree import Record
 
@@ -80,11 +82,13 @@ def compose(
     preamble: str = PREAMBLE,
     repositories: Sequence[RepositoryCandidates] = (),
     expected: Iterable[Candidate] = (),
+    limits: Sequence[Cap] = (),
 ) -> tuple[str, BlockDraft]:
     """Fill the budget tier by tier; return the text around them with the guide, and the entries.
 
     Conflicts of the shown memories of `repositories` come first; `expected` are candidates that may
-    be shown. If not even the guide fits, the primer is empty.
+    be shown. What the `limits` of the tiers left out comes before the guide. If not even the guide
+    fits, the primer is empty.
     """
     room = total_tokens * BYTES_PER_TOKEN - measure_frame(form, preamble) - len(guide)
     draft = BlockDraft(write, form, room)
@@ -94,6 +98,8 @@ def compose(
     for tier in tiers:
         draft.fill(tier)
     place_disagreements(draft, repositories)
+    reserve_limit_notices(draft, limits)
+    draft.place_notices()
     draft.texts += [guide] if guide else []
     return draft.render(preamble), draft
 
@@ -124,7 +130,7 @@ class PrimerInputs(Value):
     `state` and `governing` are candidates of the project: the state of the work, and the rules for
     files that a branch changed. `starts` are the sessions before this one; for a brief primer, the
     starts of this one. `recap` is the summary of the newest. A `brief` primer has only memories and
-    news. `is_hurried` leaves out what takes long to derive.
+    news. `is_hurried` leaves out what takes long to derive. `limits` are those of the whole primer.
     """
 
     request: GatherRequest
@@ -137,6 +143,7 @@ class PrimerInputs(Value):
     titles: TitleList = NO_TITLES
     is_brief: bool = False
     is_hurried: bool = False
+    limits: Sequence[Cap] = ()
 
     @property
     def own(self) -> RepositoryCandidates:
@@ -171,14 +178,16 @@ def build_primer(
         MemtoolError: there is no memory directory, or no such revision or time.
     """
     starts = _find_starts(request, is_brief=is_brief)
+    candidates = collect_all(request)
     inputs = PrimerInputs(
         request,
-        collect_all(request),
+        candidates,
         shares,
         recap,
         starts,
         is_brief=is_brief,
         is_hurried=is_hurried,
+        limits=build_limits(candidates),
     )
     if inputs.has_project:
         inputs = _with_work(inputs)
@@ -206,6 +215,7 @@ def build_primer(
         preamble=preamble,
         repositories=repositories,
         expected=[*pins, *inputs.state, *inputs.governing],
+        limits=inputs.limits,
     )
     shares = shares.for_bridge(draft.sections.get(PINNED, 0), draft.sections.get(BEFORE, 0))
     is_told = CHANGED in draft.sections
@@ -339,26 +349,28 @@ def _format_distance(seconds: int) -> str:
 
 
 def _work(inputs: PrimerInputs) -> Iterator[Tier]:
-    own, share = inputs.own, inputs.shares.total
-    yield _own_tier(STATE, "Work in progress", own, inputs.state, MAX_STATE, share)
+    yield _own_tier(STATE, "Work in progress", inputs, inputs.state, MAX_STATE)
     title = "Decisions and warnings about files changed lately"
-    yield _own_tier(GOVERNING, title, own, inputs.governing, MAX_GOVERNING, share)
+    yield _own_tier(GOVERNING, title, inputs, inputs.governing, MAX_GOVERNING)
 
 
 def _own_tier(
     name: str,
     title: str,
-    own: RepositoryCandidates,
+    inputs: PrimerInputs,
     candidates: Sequence[Candidate],
     max_memories: int,
-    share: int,
 ) -> Tier:
+    own, share = inputs.own, inputs.shares.total
     return Tier(
         name,
         lambda shown: own.choose(candidates, shown=shown),
         max_memories=max_memories,
         max_tokens=share,
-        caps=lambda chosen: cap_less_trusted(own, chosen, max_memories, share),
+        caps=lambda chosen: [
+            *inputs.limits,
+            *cap_less_trusted(own, chosen, max_memories, share),
+        ],
         title=title,
     )
 

@@ -234,6 +234,13 @@ class SeenMemories(Value):
         contested = f"-{crc32(chr(10).join(marks).encode()):08x}" if marks else ""
         return record.id, record.oid[:_OID_DIGITS] + contested
 
+    def has_seen(self, record: Record) -> bool:
+        """Return whether the session has seen a memory, at least its statement."""
+        if not self.seen:
+            return False
+        id_, version = self.version_of(record)
+        return not self.seen.isdisjoint(((id_, version), (id_, version + _BRIEF)))
+
     def split_fresh(
         self, chosen: Iterable[Candidate]
     ) -> tuple[list[Candidate], list[CandidateVerdict]]:
@@ -254,11 +261,12 @@ class SeenMemories(Value):
         return fresh_candidates, dropped
 
     def list_versions(self, entries: Iterable[BlockEntry]) -> tuple[tuple[str, str], ...]:
-        """Return the versions that the session sees now."""
+        """Return the versions that the session sees now, or knows to be withheld."""
         versions = []
         for entry in entries if self.session else ():
             id_, version = self.version_of(entry.candidate.record)
             versions.append((id_, version + _BRIEF * entry.candidate.is_brief))
+            versions += map(self.version_of, entry.candidate.withheld)
         return tuple(versions)
 
 

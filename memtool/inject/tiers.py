@@ -72,7 +72,7 @@ class Cap:
     """A limit on some candidates of a tier or a block; `fill` counts it down.
 
     Without `tokens` only the number counts. Beyond a soft cap candidates come last, beyond any
-    other they are left out. `notice` builds the sentence about those left out, from their number.
+    other they are left out. `notice` builds the sentences about those left out.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Cap:
         tokens: int | None = None,
         *,
         is_soft: bool = False,
-        notice: Callable[[int], str] | None = None,
+        notice: Callable[[Sequence[Candidate]], Iterable[str]] = lambda _candidates: (),
     ) -> None:
         self.holds = holds
         self.reason = reason
@@ -91,12 +91,12 @@ class Cap:
         self.tokens = tokens
         self.is_soft = is_soft
         self._notice = notice
-        self._refused = 0
+        self._refused: dict[tuple[str, str], Candidate] = {}
+        """By scope and id: several tiers may bring one memory."""
 
-    @property
-    def notice(self) -> str:
-        """The notice about those left out; empty if there are none."""
-        return self._notice(self._refused) if self._notice and self._refused else ""
+    def list_notices(self) -> list[str]:
+        """Return the sentences about those left out."""
+        return [*self._notice([*self._refused.values()])] if self._refused else []
 
     def is_beyond(self, candidate: Candidate, tokens: int) -> bool:
         """Return whether a candidate with these tokens would exceed the cap."""
@@ -105,8 +105,8 @@ class Cap:
         return self.places < 1 or (self.tokens is not None and tokens > self.tokens)
 
     def refuse(self, candidate: Candidate) -> CandidateVerdict:
-        """Count a candidate as left out, and return the verdict."""
-        self._refused += 1
+        """Note a candidate as left out, and return the verdict."""
+        self._refused[candidate.scope, candidate.record.id] = candidate
         return build_verdict(candidate, self.reason, is_taken=False)
 
     def take(self, candidate: Candidate, tokens: int, places: int = 1) -> None:
@@ -114,6 +114,56 @@ class Cap:
         if self.holds(candidate):
             self.places -= places
             self.tokens = None if self.tokens is None else self.tokens - tokens
+
+
+class _Space:
+    """The budget that a tier has left while it is filled: tokens, bytes, and its caps."""
+
+    def __init__(self, max_tokens: int, room: int, caps: Sequence[Cap]) -> None:
+        self._tokens = max_tokens
+        self._room = room
+        self._caps = caps
+
+    @property
+    def tokens(self) -> int:
+        """The tokens left."""
+        return max(0, min(self._tokens, self._room // BYTES_PER_TOKEN))
+
+    def find_caps(self, entry: BlockEntry) -> list[Cap]:
+        """Return the caps that an entry would exceed."""
+        return [cap for cap in self._caps if cap.is_beyond(entry.candidate, entry.tokens)]
+
+    def fits(self, entry: BlockEntry) -> bool:
+        """Return whether there is room for an entry."""
+        return entry.tokens <= self._tokens and measure_bytes(entry.text) <= self._room
+
+    def add(self, entry: BlockEntry) -> None:
+        """Count an entry."""
+        self._take(entry.candidate, entry.tokens, measure_bytes(entry.text), places=1)
+
+    def try_growing(
+        self, entry: BlockEntry, larger: BlockEntry, below: BlockEntry | None = None
+    ) -> bool:
+        """Count a larger text of an entry, and one below it; return whether both fit."""
+        tokens = larger.tokens - entry.tokens
+        size = measure_bytes(larger.text) - measure_bytes(entry.text)
+        below_tokens, below_size = (below.tokens, measure_bytes(below.text)) if below else (0, 0)
+        is_beyond = (below is not None and bool(self.find_caps(below))) or any(
+            cap.holds(entry.candidate) and cap.tokens is not None and tokens > cap.tokens
+            for cap in self._caps
+        )
+        if tokens + below_tokens > self._tokens or size + below_size > self._room or is_beyond:
+            return False
+        self._take(entry.candidate, tokens, size, places=0)
+        if below is not None:
+            self.add(below)
+        return True
+
+    def _take(self, candidate: Candidate, tokens: int, size: int, *, places: int) -> None:
+        self._tokens -= tokens
+        self._room -= size
+        for cap in self._caps:
+            cap.take(candidate, tokens, places)
 
 
 def fill(
@@ -127,11 +177,12 @@ def fill(
 ) -> tuple[list[BlockEntry], list[CandidateVerdict]]:
     """Take candidates in order while they fit into `max_tokens` and `room` bytes.
 
-    Each enters as its statement; then, in the same order, small ones are shown whole as long
-    as they fit. Candidates beyond one of the `caps` are left out, or come last if the cap is soft.
+    Each enters as its statement; then, in the same order, supplements are added, and small memories
+    are shown whole, as long as they fit. Candidates beyond one of the `caps` are left out, or come
+    last if the cap is soft.
     """
+    space = _Space(max_tokens, room, caps)
     entries: list[BlockEntry] = []
-    wholes: list[str] = []
     verdicts: list[CandidateVerdict] = []
     waiting = list(candidates)
     first_round = len(waiting)
@@ -140,60 +191,73 @@ def fill(
             reason = f"the tier holds {max_memories}"
             verdicts.append(build_verdict(candidate, reason, is_taken=False))
             continue
-        brief = write(candidate, False)
-        whole = brief if _is_long(candidate.record.memory, brief) else write(candidate, True)
-        entry = BlockEntry(candidate, min(whole, brief, key=measure_bytes))
-        beyond = [cap for cap in caps if cap.is_beyond(candidate, entry.tokens)]
+        entry = _write_brief(candidate, write)
+        beyond = space.find_caps(entry)
         hard = [cap for cap in beyond if not cap.is_soft]
         if place < first_round and beyond and not hard:
             waiting.append(candidate)
         elif hard:
             verdicts.append(hard[0].refuse(candidate))
-        elif entry.tokens > max_tokens or measure_bytes(entry.text) > room:
-            tokens_left = max(0, min(max_tokens, room // BYTES_PER_TOKEN))
-            reason = f"over budget: {entry.tokens} tokens, {tokens_left} left"
+        elif not space.fits(entry):
+            reason = f"over budget: {entry.tokens} tokens, {space.tokens} left"
             verdicts.append(build_verdict(candidate, reason, is_taken=False))
         else:
-            max_tokens -= entry.tokens
-            room -= measure_bytes(entry.text)
-            for cap in caps:
-                cap.take(candidate, entry.tokens)
+            space.add(entry)
             entries.append(entry)
-            wholes.append(whole)
-    entries = _grow(entries, wholes, max_tokens, room, caps)
+    entries = _grow(_add_supplements(entries, write, space), write, space)
     verdicts += [
         build_verdict(entry.candidate, f"{entry.tokens} tokens", is_taken=True) for entry in entries
     ]
     return entries, verdicts
 
 
-def _grow(
-    entries: Sequence[BlockEntry],
-    wholes: Sequence[str],
-    max_tokens: int,
-    room: int,
-    caps: Sequence[Cap],
+def _write_brief(candidate: Candidate, write: Write) -> BlockEntry:
+    """Return the entry of a candidate in the fewest bytes: its statement, unless all is shorter."""
+    brief = write(candidate, False)
+    whole = brief if _is_long(candidate.record.memory, brief) else write(candidate, True)
+    return BlockEntry(candidate, min(whole, brief, key=measure_bytes))
+
+
+def _add_supplements(
+    entries: Sequence[BlockEntry], write: Write, space: _Space
 ) -> list[BlockEntry]:
+    """Return the entries, each with its supplement below it if both still fit.
+
+    A supplement is shown in brief, else by its title. One that is an entry of its own stays where
+    it is.
+    """
+    places = {entry.candidate.record.id: place for place, entry in enumerate(entries)}
+    supplied: list[BlockEntry] = []
+    for place, entry in enumerate(entries):
+        supplement = entry.candidate.supplement
+        if supplement is None or places.get(supplement.record.id, place) < place:
+            supplied.append(entry)
+            continue
+        larger = _write_brief(entry.candidate.replace(is_supplied=True), write)
+        forms: list[BlockEntry | None] = [None]
+        if supplement.record.id not in places:
+            titled = supplement.replace(is_title_only=True)
+            forms = [BlockEntry(form, write(form, False)) for form in (supplement, titled)]
+        unit = [entry]
+        for below in forms:
+            if space.try_growing(entry, larger, below):
+                unit = [larger] if below is None else [larger, below]
+                places.setdefault(supplement.record.id, place)
+                break
+        supplied += unit
+    return supplied
+
+
+def _grow(entries: Sequence[BlockEntry], write: Write, space: _Space) -> list[BlockEntry]:
     """Return the entries, each whole if it is small enough and fits into the rest of the budget."""
     grown = []
-    for entry, whole in zip(entries, wholes, strict=True):
-        cost = estimate_tokens(whole)
-        more_tokens, more_bytes = (
-            cost - entry.tokens,
-            measure_bytes(whole) - measure_bytes(entry.text),
-        )
-        is_beyond = any(
-            cap.holds(entry.candidate) and cap.tokens is not None and more_tokens > cap.tokens
-            for cap in caps
-        )
-        if cost > WHOLE_TOKENS or more_tokens > max_tokens or more_bytes > room or is_beyond:
-            grown.append(entry)
-            continue
-        for cap in caps:
-            cap.take(entry.candidate, more_tokens, 0)
-        max_tokens -= more_tokens
-        room -= more_bytes
-        grown.append(BlockEntry(entry.candidate, whole))
+    for entry in entries:
+        candidate = entry.candidate
+        if not _is_long(candidate.record.memory, entry.text):
+            whole = BlockEntry(candidate, write(candidate, True))
+            if whole.tokens <= WHOLE_TOKENS and space.try_growing(entry, whole):
+                entry = whole  # noqa: PLW2901  # the same memory, larger
+        grown.append(entry)
     return grown
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from memtool.memory.fields import is_mutable, order
+from memtool.memory.fields import SETTLED, is_mutable, order
 from memtool.memory.memory import FieldValue, Memory
 from memtool.value import Value
 
@@ -27,6 +27,7 @@ KINDS: dict[str, str] = {
     "forgotten": "it was deleted softly",
     "restored": "deprecating, archiving or forgetting it was undone",
     "redacted": "spans of its claim became [REDACTED:kind], and nothing else",
+    "settled": "it was said to hold although what it rests on changed",
     "faded": "nobody used it on its first day as a candidate, so it counts less",
     "edited": "other keys or its body changed; silent where a confirmed claim did",
     "moved": "its file lies elsewhere, or it got another id",
@@ -68,8 +69,9 @@ class Version(Value):
 class Change(Value):
     """One change of one memory; `details` depends on its kind.
 
-    `by` (superseded: an id; confirmed and forgotten: a person), `reason`, `from` (moved: the old
-    path; put away or restored: the old status), `from_id` (moved: the old id), `supersedes`
+    `by` (superseded: an id; confirmed and forgotten: a person), `reason`, `on` (settled: causes),
+    `from` (moved: the old path; put away or restored: the old status), `from_id` (moved: the old
+    id), `supersedes`
     or `proposes` (added), `keys` (edited, faded, redacted: keys, and `body`), `silent` (edited),
     `fault` (unreadable).
     """
@@ -169,6 +171,16 @@ def _lifecycle(old: Memory, new: Memory, after: Version) -> Iterator[Change]:
             yield _change("edited", after, keys=("status",), silent=False)
     if vouched or (was == "candidate" and now == "confirmed"):
         yield _change("confirmed", after, **by)
+    if gained := _find_settled(old, new):
+        yield _change("settled", after, on=gained)
+
+
+def _find_settled(old: Memory, new: Memory) -> tuple[str, ...]:
+    """Return the causes on which a memory was settled, if the change only added some."""
+    before, now = old.items(SETTLED), new.items(SETTLED)
+    if not set(before) <= set(now):
+        return ()
+    return tuple(cause for cause in now if cause not in before)
 
 
 def _confirmation(memory: Memory) -> dict[str, str]:
@@ -205,13 +217,15 @@ def is_claim(key: str) -> bool:
 def find_changed_keys(old: Memory, new: Memory) -> tuple[str, ...]:
     """Return the keys that differ, in the table's order, with `body` last.
 
-    The id and the lifecycle keys (status, checked, deleted, retired) are left out.
+    The id and the lifecycle keys (status, checked, deleted, retired, settled_on) are left out.
     """
     names = (old.fields.keys() | new.fields.keys()) - _TOLD_OTHERWISE
     if new.table("checked"):  # else it was taken away, which no change of the lifecycle says
         names -= {"checked"}
     if old.status != new.status:
         names -= {"deleted", "retired"}
+    if _find_settled(old, new):
+        names -= {SETTLED}
     keys = [k for k in sorted(names, key=order) if old.fields.get(k) != new.fields.get(k)]
     return (*keys, BODY) if old.body != new.body and _says_another(old, new) else tuple(keys)
 
@@ -297,6 +311,7 @@ _WORDS: dict[str, str] = {
     "silent": "SILENT EDIT of a confirmed claim",
     "from_id": "was {}",
     "from": "from {}",
+    "on": "on {}",
     "by": "by {}",
     "reason": "{}",
     "fault": "{}",

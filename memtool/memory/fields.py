@@ -14,11 +14,12 @@ CONFIDENCES = ("low", "medium", "high")
 SCOPES = ("project", "global")
 TEMPORAL_CLASSES = ("eternal", "long_term", "medium_term", "short_term", "ephemeral")
 AWAITING = ("decision", "implementation")
+CAUSE_KINDS = ("memory", "without")
 SOURCE_KINDS = ("commit", "file", "url", "human", "session", "tool", "memory")
 RELATIONS = ("supersedes", "related_to", "resolves", "derived_from", "parent", "blocked_by")
 
-# Kinds of values: `line` is one line of text, `when` a moment or a plain date, `ids`, `words`
-# and `sources` are lists, `mapping` is a small table of lines.
+# Kinds of values: `line` is one line of text, `when` a moment or a plain date, `ids`, `words`,
+# `sources` and `causes` are lists, `mapping` is a small table of lines.
 KINDS = (
     "id",
     "moment",
@@ -34,9 +35,10 @@ KINDS = (
     "paths",
     "ids",
     "sources",
+    "causes",
     "mapping",
 )
-LIST_KINDS = frozenset({"words", "paths", "ids", "sources"})
+LIST_KINDS = frozenset({"words", "paths", "ids", "sources", "causes"})
 NUMBER_KINDS = frozenset({"number", "share"})
 
 
@@ -147,6 +149,15 @@ FIELDS: tuple[Field, ...] = (
         choices=("at", "by", "commit", "saw"),
     ),
     Field(
+        "settled_on",
+        "causes",
+        "governance",
+        "it holds although what it rests on changed: memory:ID, a premise is now that memory; "
+        "without:ID, that premise no longer holds",
+        mutable=True,
+        block=True,
+    ),
+    Field(
         "deleted",
         "mapping",
         "governance",
@@ -198,6 +209,8 @@ PRIVATE_LABELS = ("private", "personal", "confidential")
 `inject.exclude_privacy` begins as this list. A project may shorten it for agents and digests;
 nothing labelled so is ever published, or on a page of a site.
 """
+SETTLED = "settled_on"
+"""The key with the causes that a memory holds in spite of."""
 OWN_PREFIX = "x-"
 """Keys that begin so are the user's own: one line of text each, never interpreted."""
 

@@ -295,6 +295,31 @@ def split_sections(body: str) -> tuple[Section, ...]:
     return tuple(parts)
 
 
+REASON_SECTION = "Rationale"
+
+
+def with_reason(body: str, why: str) -> str:
+    """Add the reason to a body, in its section Rationale or in a new one."""
+    lines = body.rstrip("\n").split("\n")
+    for section in split_sections(body):
+        if section.title.lower() == REASON_SECTION.lower():
+            if why in section.text:
+                return body
+            at = min(section.last_line, len(lines))
+            while at > section.first_line and not lines[at - 1].strip():
+                at -= 1
+            following = lines[at:]
+            return "\n".join([*lines[:at], "", why, *following]).rstrip("\n") + "\n"
+    opening = body.rstrip("\n")
+    return f"{opening}\n\n## {REASON_SECTION}\n\n{why}\n".lstrip("\n")
+
+
+def has_reason_added(body: str, old: str) -> bool:
+    """Return whether a body is an old one to which `with_reason` has added a reason."""
+    added = set(body.split("\n")) - set(old.split("\n")) - {f"## {REASON_SECTION}"}
+    return len(added) == 1 and with_reason(old, added.pop()).strip() == body.strip()
+
+
 def find_code_lines(body: str) -> frozenset[int]:
     """Return the numbers of the lines, from 0, of fenced and indented code."""
     return frozenset(

@@ -18,7 +18,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from typing import Protocol
 
     from memtool.memory.lineage import Lineage
@@ -50,13 +50,21 @@ MEMORY, WITHOUT = "memory:", "without:"
 REPLACED, FORGOTTEN, DEPRECATED = "replaced", "forgotten", "deprecated"
 MISSING, ENDED, BROKEN = "missing", "ended", "broken"
 FAULTS: dict[str, str] = {
-    FORGOTTEN: "it was forgotten",
-    DEPRECATED: "it is deprecated",
-    MISSING: "it is not here",
-    ENDED: "its time is over",
-    BROKEN: "what it cites is gone",
+    FORGOTTEN: "{} was forgotten",
+    DEPRECATED: "{} is deprecated",
+    MISSING: "{} is not here",
+    ENDED: "{} has expired",
+    BROKEN: "what {} cites is gone",
 }
-"""Why a memory no longer holds, with a clause for people. A replaced one has a new version."""
+"""Why a memory no longer holds, with a clause about its id. A replaced one has a new version."""
+FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
+"""The fault of a memory by its status; other statuses are none."""
+ACTS = (
+    ("it still holds", "memtool confirm {} --still-holds"),
+    ("it has changed", "memtool supersede {} TITLE"),
+    ("it holds no more", "memtool forget {} --reason TEXT"),
+)
+"""The acts that settle a conclusion: when each is right, and the command about its id."""
 
 
 class Cause(Value):
@@ -104,26 +112,26 @@ def find_causes(
     then those of what rests on these conclusions, and so on.
     """
     settled: dict[str, Collection[str]] = {}
-    carried_by: dict[str, list[tuple[str, str]]] = {}
-    level: list[tuple[str, str, str, Cause]] = []
+    carried_by: dict[str, list[str]] = {}
+    level: list[tuple[str, str, str, str, bool]] = []
     for conclusion, ids in premises.items():
         accepted = settled[conclusion] = ground.list_settled(conclusion)
         for premise in ids:
             direct, carriers = _resolve(conclusion, premise, accepted, ground)
-            level += [(conclusion, cause.name, cause.via, cause) for cause in direct]
+            level += [(conclusion, cause.name, cause.via, cause.reason, True) for cause in direct]
             for carrier in carriers:
-                carried_by.setdefault(carrier, []).append((conclusion, carrier))
+                carried_by.setdefault(carrier, []).append(conclusion)
     causes: dict[str, dict[str, Cause]] = {conclusion: {} for conclusion in premises}
     while level:
-        reached: list[tuple[str, str, str, Cause]] = []
-        for conclusion, name, _via, cause in sorted(level, key=lambda step: step[:3]):
+        reached: list[tuple[str, str, str, str, bool]] = []
+        for conclusion, name, via, reason, is_direct in sorted(level):
             own = causes[conclusion]
             if name in own or name in settled[conclusion] or len(own) >= MAX_CAUSES:
                 continue
-            own[name] = cause
-            for upper, via in carried_by.get(conclusion, ()):
-                step = cause.replace(via=via, is_direct=False)
-                reached.append((upper, name, via, step))
+            own[name] = Cause(name, reason, via, is_direct)
+            reached += [
+                (upper, name, conclusion, reason, False) for upper in carried_by.get(conclusion, ())
+            ]
         level = reached
     return causes
 
@@ -164,3 +172,19 @@ def find_chain(causes: Mapping[str, Mapping[str, Cause]], conclusion: str, name:
         chain.append(cause.via)
         if cause.is_direct:
             return chain
+
+
+def describe_cause(cause: Cause, shorten: Callable[[str], str] = str) -> str:
+    """Return a cause as a clause, such as `dec-k3f9 is now dec-b7x2`; `shorten` formats ids.
+
+    A carried cause does not know what was replaced, only what takes its place. Describe the cause
+    that the lowest conclusion has to name both.
+    """
+    id_, via = shorten(cause.id), shorten(cause.via)
+    if cause.name.startswith(MEMORY):
+        return f"{via} is now {id_}" if cause.is_direct else f"{via} rests on what is now {id_}"
+    if cause.reason == REPLACED:
+        clause = f"{id_} is replaced in a circle"
+    else:
+        clause = FAULTS[cause.reason].format(id_)
+    return clause if cause.is_direct else f"{via} is unsettled: {clause}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from memtool.memory import frontmatter, timestamps
 from memtool.memory.fields import (
     BY_NAME,
+    CAUSE_KINDS,
     DEFAULT_CATEGORIES,
     LIST_KINDS,
     OWN_PREFIX,
@@ -71,6 +72,7 @@ CODES: dict[str, str] = {
     "broken-source": "a file or commit that it cites does not exist",
     "no-such-file": "its files do not match anything",
     "renamed-file": "files that it names have been renamed",
+    "unsettled": "it rests on a memory that no longer holds",
     "bad-record": "what it recorded about the code cannot be read, or differs from its commit",
     "changed-since": "a range has changed the code that it names since the last check",
     "unowned": "no proof that an owner made this change, which a trust rule requires",
@@ -200,6 +202,11 @@ def _check_each(test: Callable[[str], bool], complaint: str) -> Callable[[tuple[
     return fault
 
 
+def _is_cause(text: str) -> bool:
+    kind, _colon, id_ = text.partition(":")
+    return kind in CAUSE_KINDS and is_id(id_)
+
+
 def _require_parse(read: Callable[[str], int], example: str) -> Callable[[str], str]:
     def fault(text: str) -> str:
         try:
@@ -238,6 +245,9 @@ _LIST_FAULTS: dict[str, Callable[[tuple[str, ...]], str]] = {
     "paths": _check_each(is_inside, "is not a path inside the repository, relative to its top"),
     "ids": _check_each(is_id, "is not an id"),
     "sources": lambda items: next(filter(None, map(find_source_fault, items)), ""),
+    "causes": _check_each(
+        _is_cause, f"is not a cause: write {' or '.join(f'{name}:ID' for name in CAUSE_KINDS)}"
+    ),
 }
 
 

@@ -19,7 +19,7 @@ in lifecycle keys can be read during a merge.
 from __future__ import annotations
 
 from memtool.memory import document, frontmatter, schema, timestamps
-from memtool.memory.fields import BY_NAME, STATUSES, is_mutable
+from memtool.memory.fields import BY_NAME, LIST_KINDS, STATUSES, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
 from memtool.memory.plain_claim import find_plain_claim
 from memtool.value import Value
@@ -65,20 +65,29 @@ def settle(base: Fields | None, ours: Fields, theirs: Fields) -> Settled:
     olds = {} if base is None else base
     names = {key for fields in (olds, ours, theirs) for key in fields if is_mutable(key)}
     for key in sorted(names):
-        mine, other = ours.get(key), theirs.get(key)
-        old = olds.get(key)
-        if mine == other and (base is None or old == mine):
+        if ours.get(key) == theirs.get(key) and (base is None or olds.get(key) == ours.get(key)):
             continue
+        # An empty list is the same as none.
+        old, mine, other = (fields.get(key) or None for fields in (olds, ours, theirs))
         if key in ("status", "deleted"):
             standing = _settle_standing(base, ours, theirs)
             settled |= {name: standing[name] for name in ("status", "deleted") if name in names}
+        elif key in BY_NAME and BY_NAME[key].kind in LIST_KINDS:  # whichever side changed it
+            settled[key] = _settle_key(key, old, mine, other)
         elif mine == other or (base is not None and old == other):
             settled[key] = mine
         elif base is not None and old == mine:
             settled[key] = other
         elif key in BY_NAME:
             settled[key] = _settle_key(key, old, mine, other)
-    return settled
+    return {key: _normalize(key, value) for key, value in settled.items()}
+
+
+def _normalize(key: str, value: FieldValue | None) -> FieldValue | None:
+    """Return a value in one spelling, whichever side it is of: a table in order, no empty list."""
+    if not isinstance(value, dict):
+        return None if value == () else value
+    return {name: value[name] for name in BY_NAME[key].choices if name in value}
 
 
 def _settle_standing(base: Fields | None, ours: Fields, theirs: Fields) -> Settled:
@@ -180,8 +189,9 @@ def prepare_sides(sides: Sides, path: str = "") -> Sides:
     settled = settle(base, ours, theirs)
     names = {key for _fields, lines in read for key in lines if is_mutable(key)}
     for key in sorted(names - settled.keys()):
-        if ours.get(key) == theirs.get(key) and len({rows.get(key) for _f, rows in read}) > 1:
-            settled[key] = ours.get(key)  # one value in several spellings
+        mine, other = ours.get(key) or None, theirs.get(key) or None
+        if mine == other and len({rows.get(key) for _f, rows in read}) > 1:
+            settled[key] = _normalize(key, mine)  # one value in several spellings
     edited = [_with(text, settled, path) for text in texts]
     return Sides(None if sides.base is None else edited[2], edited[0], edited[1])
 

@@ -22,6 +22,7 @@ _ITEM = Pattern(r"\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\n]|'')*'|[^\s,\[\]\"'-][^,\[\]\
 _FORMS = {
     "id": Pattern(r"[a-z0-9][a-z0-9._-]*\Z"),
     "path": Pattern(r"(?!\w+://)[^=&\n]+\Z"),
+    "cause": Pattern(r"(?:memory|without):[a-z0-9][a-z0-9._-]*\Z"),
     "source": Pattern(r"(?:(?:commit|memory|session|tool):[\w./-]+|file:(?!\w+://)[^?=&\n]+)\Z"),
 }
 """What an item looks like that only names a thing; a value behind `=` may be a secret."""
@@ -38,7 +39,7 @@ def _read_forms() -> dict[str, str]:
     """Return what the items of each key are, empty for words of somebody."""
     from memtool.memory.fields import FIELDS  # few headers hold what looks like a secret
 
-    forms = {"id": "id", "ids": "id", "paths": "path", "sources": "source"}
+    forms = {"id": "id", "ids": "id", "paths": "path", "sources": "source", "causes": "cause"}
     return {"session": "id"} | {field.name: forms.get(field.kind, "") for field in FIELDS}
 
 

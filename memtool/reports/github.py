@@ -42,7 +42,9 @@ def _format_command(finding: Finding, advice: str) -> str:
     }
     named = ",".join(f"{key}={_escape_property(value)}" for key, value in properties.items())
     message = finding.message + f" ({finding.name})" * bool(finding.name)
-    data = "\n".join(filter(None, (to_line(message), to_lines(finding.hint), advice)))
+    next_step = to_lines(finding.hint) if finding.is_task else advice
+    hint = "" if finding.is_task else to_lines(finding.hint)
+    data = "\n".join(filter(None, (to_line(message), hint, next_step)))
     return f"::{finding.level} {named}::{_escape_data(data)}"
 
 

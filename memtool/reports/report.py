@@ -25,7 +25,7 @@ class Finding(Value):
 
     `line` counts from 1, 0 for the whole file. `id` is the memory that the finding is about, and
     `name` its id as people read it. `by` is the commit or memory that a label ends with, as in
-    `superseded by dec-2g54`.
+    `superseded by dec-2g54`. `is_task` marks one that is among the tasks of the report.
     """
 
     code: str
@@ -38,13 +38,41 @@ class Finding(Value):
     name: str = ""
     by: str = ""
     hint: str = ""
+    is_task: bool = False
+
+
+class Task(Value):
+    """A memory to look at. One of depth 2 is below the last one of depth 1."""
+
+    depth: int
+    label: str
+    name: str
+    title: str
+
+
+class TaskGroup(Value):
+    """Tasks with one cause: what is no longer so, what became of it, and its new titles.
+
+    `branch` is where this is so already, empty if it is part of the change. `places` are files that
+    name one of the memories, and commands that rebuild others. The clause and the labels of tasks
+    are memtool's own words.
+    """
+
+    subject: str
+    clause: str
+    branch: str
+    titles: tuple[str, ...]
+    tasks: tuple[Task, ...]
+    places: tuple[str, ...]
 
 
 class Report(Value):
     """The findings of one verb, the most important first.
 
     `title` and `summary` are for people, `rules` has the meaning of each code that a finding may
-    have, `advice` is what to do about open findings, and `command` shows all of them.
+    have, `advice` is what to do about open findings, and `command` shows all of them. `tasks` are
+    under a heading of their own, `task_title`, with `task_advice` and the command `task_command` to
+    begin with.
     """
 
     verb: str
@@ -54,6 +82,10 @@ class Report(Value):
     findings: tuple[Finding, ...]
     advice: str = ""
     command: str = ""
+    task_title: str = ""
+    tasks: tuple[TaskGroup, ...] = ()
+    task_advice: str = ""
+    task_command: str = ""
 
 
 def list_open(findings: Iterable[Finding]) -> Iterator[Finding]:

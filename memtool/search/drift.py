@@ -53,14 +53,17 @@ class DriftWitness:
         since: str = "",
         *,
         is_worktree: bool = False,
+        files: Callable[[], CommitFiles] | None = None,
     ) -> None:
         """Take a tree; `since` is a commit to compare with instead of each memory's own.
 
-        `is_worktree` compares with the files in the worktree instead of those in HEAD.
+        `is_worktree` compares with the files in the worktree instead of those in HEAD, and `files`
+        with those that it returns.
         """
         self._tree = tree
         self._since = since
         self._is_worktree = is_worktree
+        self._get_files = files
         self._get_witness = witness
         self._drifts: dict[str, Drift] = {}
         self._qualities: dict[str, str] = {}
@@ -86,7 +89,8 @@ class DriftWitness:
 
     @property
     def _is_cached(self) -> bool:
-        return self._witness.is_cached and not self._since and not self._is_worktree
+        is_head = not self._is_worktree and self._get_files is None
+        return self._witness.is_cached and not self._since and is_head
 
     def __call__(self, record: Record) -> Drift | None:
         """Return what happened to the files of a memory, None if it names none.
@@ -249,7 +253,9 @@ class DriftWitness:
         questions = [question for question in questions if question.base.commit]
         if not questions:
             return {}
-        if self._head is None:
+        if self._head is None and self._get_files is not None:
+            self._head = self._get_files()
+        elif self._head is None:
             self._head = CommitFiles(basis.repository, basis.head, is_worktree=self._is_worktree)
         judged = drift_verdict.judge(basis.repository, self._head, questions)
         cited = drift_questions.judge_qualities(basis, questions, self._landings)

@@ -30,6 +30,7 @@ from memtool.search.sources import (
     SourceAnswer,
 )
 from memtool.search.stages import overlay_tree, with_stages
+from memtool.search.unsettled import Unsettled
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -169,8 +170,15 @@ def _build_results(
     context, scope = request.context, search.scope
     origins = context.origins(search.tree, [hit.record for hit in hits])
     facts = Facts(search.tree, scope.now, dict)
+    unsettled = Unsettled(search.tree, scope.now, scope.drift)
+    causes = unsettled.summarize(hit.record.id for hit in hits)
     clashes = _find_clashes([hit.record for hit in hits if facts.is_current(hit.record)])
-    return tuple(_build_result(request, scope, facts, hit, origins, clashes) for hit in hits)
+    return tuple(
+        _build_result(request, scope, facts, hit, origins, clashes).replace(
+            unsettled=causes.get(hit.record.id, "")
+        )
+        for hit in hits
+    )
 
 
 def _build_result(

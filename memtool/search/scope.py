@@ -15,7 +15,7 @@ from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from typing import Any
 
     from memtool.index.reader import Catalog
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from memtool.search.drift import DriftWitness
     from memtool.search.features import Facts
     from memtool.search.query import Query
+    from memtool.store.commit_files import CommitFiles
     from memtool.store.provenance import ProvenanceReader
 
     SortKey = Callable[[Record], tuple[float | str, ...]]
@@ -41,7 +42,8 @@ class MemoryRow(Value):
     """A memory as a list shows it. `commit` is the full id of its last commit, None if uncommitted.
 
     `due` means that its category's time since confirmation is over. `unproven` is what it lacks to
-    satisfy its trust rule, empty if nothing.
+    satisfy its trust rule, empty if nothing. `unsettled` is how what it rests on no longer holds,
+    empty if it does.
     """
 
     id: str
@@ -56,6 +58,7 @@ class MemoryRow(Value):
     trust: str
     due: bool
     unproven: str
+    unsettled: str
 
 
 SORTS: dict[str, SortKey] = {
@@ -102,15 +105,8 @@ def _find_newest(facts: Facts, limit: int) -> list[Record]:
     return sorted(records, key=SORTS["newest"])[:limit]
 
 
-def build_row(
-    context: Context, record: Record, origins: Mapping[str, Origin], now: int
-) -> MemoryRow:
-    """Build the row of a memory, as of the second `now`."""
-    return MemoryRow(**collect_row_fields(context, record, origins[record.path], now))
-
-
 def collect_row_fields(
-    context: Context, record: Record, origin: Origin, now: int
+    context: Context, record: Record, origin: Origin, now: int, unsettled: str = ""
 ) -> dict[str, Any]:
     """Return the fields of a memory's row, as of the second `now`."""
     memory = record.memory
@@ -127,6 +123,7 @@ def collect_row_fields(
         "trust": origin.trust,
         "due": lifecycle.is_due(memory, now, context.settings.categories),
         "unproven": find_trust_gap(context, record, origin),
+        "unsettled": unsettled,
     }
 
 
@@ -171,15 +168,17 @@ def build_drift_witness(
     since: str = "",
     *,
     is_worktree: bool = False,
+    files: Callable[[], CommitFiles] | None = None,
 ) -> DriftWitness:
     """Return a witness of what happened to the files of memories; it queries git on demand.
 
     `since` is a commit to compare with, instead of the one at which each memory was confirmed.
-    `is_worktree` compares with the files on disk, instead of those in HEAD.
+    `is_worktree` compares with the files on disk, instead of those in HEAD, and `files` with those
+    that it returns.
     """
     from memtool.search.drift import DriftWitness
 
-    return DriftWitness(tree, witness, since, is_worktree=is_worktree)
+    return DriftWitness(tree, witness, since, is_worktree=is_worktree, files=files)
 
 
 def _find_companions(context: Context, tree: Tree, files: tuple[str, ...]) -> tuple[str, ...]:

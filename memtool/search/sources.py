@@ -35,7 +35,7 @@ class Result(MemoryRow):
 
     json_fields = (
         "id title type category status confidence score path timestamp commit trust due unproven "
-        "snippet factors cosine drift renamed proposal conflict notice repository"
+        "unsettled snippet factors cosine drift renamed proposal conflict notice repository"
     )
     json_optional = "cosine drift renamed proposal conflict notice repository"
 

@@ -3,7 +3,7 @@
 Everything is looked up in this clone: git objects in one batch, the tree, and the private sessions.
 Sites are requested only if the user allows it. A source that only a person, a program or a site can
 confirm is stated or unknown, never broken. The verdict on a memory is that of its worst source; the
-number of sources does not matter.
+number of sources does not matter. A conclusion is no better than what it rests on.
 """
 
 from __future__ import annotations
@@ -11,13 +11,18 @@ from __future__ import annotations
 import posixpath
 
 from memtool.memory import drift as rules
+from memtool.memory.premises import BROKEN as CODE_GONE
+from memtool.memory.premises import MISSING as NOT_HERE
+from memtool.memory.premises import REPLACED, WITHOUT, describe_cause
 from memtool.memory.schema import Source, parse_source
 from memtool.memory.sighting import NOTHING_SEEN, Sighting, parse_sighting
 from memtool.memory.subjects import Subjects
 from memtool.memory.trust import CITED_DIGITS, LOCAL, SHORT_ID_DIGITS
-from memtool.memory.visibility import is_alive, superseded_reason
+from memtool.memory.visibility import is_alive
+from memtool.search.drift import DriftWitness
 from memtool.search.drift_questions import DriftBase, DriftQuestion, find_bases
 from memtool.search.drift_verdict import judge
+from memtool.search.unsettled import Unsettled
 from memtool.store.commit_files import BlobTexts, CommitFiles
 from memtool.store.git import SUBMODULE_MODE
 from memtool.store.history import History, format_landing
@@ -43,10 +48,11 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from memtool.memory.drift import FileDrift
     from memtool.memory.fields import Category
+    from memtool.memory.premises import Cause
     from memtool.memory.sighting import SeenFile
     from memtool.store.evidence import Evidence
     from memtool.store.provenance import Basis, ProvenanceReader
@@ -64,6 +70,9 @@ STATUSES: dict[str, tuple[str, str]] = {
     "changed": (WEAK, "half of the file is another, or the cited lines are"),
     "superseded": (WEAK, "a newer memory replaces the one that is cited"),
     "deleted": (WEAK, "the memory that is cited is out of use"),
+    "unsettled": (WEAK, "the memory that is cited, or one below it, no longer holds"),
+    WEAK: (WEAK, "a source of the memory that is cited is weak"),
+    BROKEN: (BROKEN, "a source of the memory that is cited is broken"),
     UNREACHABLE: (
         BROKEN,
         "a commit that leads to neither HEAD nor the trusted ref",
@@ -189,42 +198,100 @@ def verify(
     it is not in this clone. `sites` has status and detail of the requested sites. Before the first
     commit, git cannot tell anything.
     """
+    unsettled = Unsettled(tree, now, DriftWitness(tree, lambda: witness))
+    reached = _add_premises(unsettled, records)
     parsed = {
         record.path: [(text, parse_source(text)) for text in record.memory.items("source")]
-        for record in records
+        for record in reached
     }
     basis = witness.basis
     by_git: dict[tuple[str, str], CheckedSource] = {}
     if basis is not None:
-        by_git = _check_by_git(basis, witness, records, parsed)
+        by_git = _check_by_git(basis, witness, reached, parsed)
 
     def is_living(record: Record) -> bool:
         return is_alive(record.memory, now, categories)
 
-    verifications = []
-    for record in records:
-        sources = []
+    verifications: dict[str, Verification] = {}
+    for record in reached:
+        sources: list[CheckedSource] = []
         for text, source in parsed[record.path]:
             checked = by_git.get((record.path, text))
             if checked is None and source.kind == "memory":
-                checked = _check_memory(tree, is_living, text, source.target)
+                checked = _check_memory(unsettled, record, text)
             elif checked is None and source.kind == "session":
                 checked = _check_session(text, sessions.get(text))
             elif checked is None:
                 checked = _check_other(text, source, sites)
             sources.append(checked)
+        sources += _check_derived(unsettled, record)
         newer = _find_newer(tree, is_living, record)
-        verifications.append(
-            Verification(
-                record.id,
-                record.memory.title,
-                _compute_verdict(sources, is_outdated=bool(newer)),
-                tuple(sources),
-                newer,
-                _build_evidence(record, sources, newer),
-            )
+        verifications[record.id] = Verification(
+            record.id,
+            record.memory.title,
+            _compute_verdict(sources, is_outdated=bool(newer)),
+            tuple(sources),
+            newer,
+            _build_evidence(record, sources, newer),
         )
-    return verifications
+    _spread_verdicts(unsettled, verifications)
+    return [verifications[record.id] for record in records]
+
+
+def _add_premises(unsettled: Unsettled, records: Sequence[Record]) -> list[Record]:
+    """Return memories and all that they rest on, each once."""
+    reached = {record.id: record for record in records}
+    todo = [*reached]
+    while todo:
+        for premise in unsettled.list_premises(todo.pop()):
+            for id_ in dict.fromkeys((premise, *unsettled.lineage.find_heads(premise))):
+                record = unsettled.tree.get(id_)
+                if record is not None and id_ not in reached:
+                    reached[id_] = record
+                    todo.append(id_)
+    return [*reached.values()]
+
+
+def _spread_verdicts(unsettled: Unsettled, verifications: dict[str, Verification]) -> None:
+    """Give each conclusion the verdict of its worst premise, by the sources that these cite.
+
+    Causes are not spread: they flow by rules of their own, and stop where somebody settled them.
+    """
+    resting: dict[str, list[tuple[str, str]]] = {}
+    for id_ in verifications:
+        for premise in unsettled.list_premises(id_):
+            for head in unsettled.lineage.find_heads(premise):
+                resting.setdefault(head, []).append((id_, premise))
+    for verdict in (BROKEN, WEAK):
+        todo = [id_ for id_, own in verifications.items() if _judge_own(own) == verdict]
+        while todo:
+            id_ = todo.pop()
+            for conclusion, premise in resting.get(id_, ()):
+                before = verifications[conclusion]
+                after = _with_premise(before, premise, verdict)
+                if after != before:
+                    verifications[conclusion] = after
+                    todo.append(conclusion)
+
+
+def _judge_own(verification: Verification) -> str:
+    """Return the verdict on a memory without what it rests on."""
+    own = [source for source in verification.sources if source.kind != "memory"]
+    return _compute_verdict(own, is_outdated=bool(verification.newer))
+
+
+def _with_premise(verification: Verification, premise: str, verdict: str) -> Verification:
+    """Return a verdict that is no better than that on a premise."""
+    cited = (f"memory:{premise}", f"derived_from:{premise}")
+    rows = {source.source: source for source in verification.sources}
+    text = next((text for text in cited if text in rows), cited[1])
+    row = rows.get(text, CheckedSource(text, "memory", OK, ""))
+    if VERDICTS.index(STATUSES[row.status][0]) <= VERDICTS.index(verdict):
+        return verification
+    detail = f"a source of {premise} is {verdict}"
+    rows[text] = row.replace(status=verdict, detail=detail)
+    worst = min(verification.verdict, verdict, key=VERDICTS.index)
+    return verification.replace(verdict=worst, sources=tuple(rows.values()))
 
 
 def _compute_verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> str:
@@ -236,18 +303,38 @@ def _compute_verdict(sources: Iterable[CheckedSource], *, is_outdated: bool) -> 
     return next((verdict for verdict in order if verdict in verdicts), UNKNOWN)
 
 
-def _check_memory(
-    tree: Tree, lives: Callable[[Record], bool], text: str, id_: str
-) -> CheckedSource:
-    record = tree.get(id_)
-    if record is None:
-        return CheckedSource(text, "memory", MISSING, f"there is no memory {id_}")
-    newer = tree.lineage.superseded_by.get(id_)
-    if newer:
-        return CheckedSource(text, "memory", "superseded", superseded_reason(newer))
-    if not any(map(lives, tree.with_ids((id_,)))) or record.memory.status == "deprecated":
+def _check_memory(unsettled: Unsettled, record: Record, text: str) -> CheckedSource:
+    id_ = text.partition(":")[2]
+    cause = unsettled.find_through(record.id, id_)
+    if cause is not None:
+        return _report_cause(text, cause)
+    target = unsettled.tree.get(id_)
+    if target is None:
+        is_accepted = f"{WITHOUT}{id_}" in unsettled.list_settled(record.id)
+        status = OK if is_accepted else MISSING
+        return CheckedSource(text, "memory", status, f"there is no memory {id_}")
+    if target.memory.status == "archived" and unsettled.lineage.is_head(id_):
         return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
-    return CheckedSource(text, "memory", OK, record.memory.title)
+    return CheckedSource(text, "memory", OK, target.memory.title)
+
+
+def _check_derived(unsettled: Unsettled, record: Record) -> Iterator[CheckedSource]:
+    """Yield the premises of `derived_from` that make a memory unsettled."""
+    cited = record.memory.items("source")
+    for premise in unsettled.list_premises(record.id):
+        cause = unsettled.find_through(record.id, premise)
+        if cause is not None and f"memory:{premise}" not in cited:
+            yield _report_cause(f"derived_from:{premise}", cause)
+
+
+def _report_cause(text: str, cause: Cause) -> CheckedSource:
+    if cause.reason == NOT_HERE:
+        status = MISSING if cause.is_direct else BROKEN
+    elif not cause.is_direct or cause.reason == CODE_GONE:
+        status = "unsettled"
+    else:
+        status = "superseded" if cause.reason == REPLACED else "deleted"
+    return CheckedSource(text, "memory", status, describe_cause(cause))
 
 
 def _check_session(text: str, evidence: Evidence | None) -> CheckedSource:

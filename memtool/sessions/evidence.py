@@ -9,6 +9,7 @@ at fault if another machine does not have them.
 from __future__ import annotations
 
 from memtool.authoring.classification import strip_opening
+from memtool.authoring.phrases import normalize
 from memtool.errors import MemtoolError
 from memtool.index.analyzer import is_stop, terms
 from memtool.memory import timestamps
@@ -16,7 +17,6 @@ from memtool.memory.schema import parse_source
 from memtool.search.snippet import extract_snippet
 from memtool.search.sources import Passage
 from memtool.sessions import promote, store
-from memtool.sessions.extract.phrases import normalize
 from memtool.sessions.extract.sentences import find_content_words
 from memtool.sessions.findings import read_all_ever, read_learned
 from memtool.sessions.model import Finding, Session, format_second, make_printable

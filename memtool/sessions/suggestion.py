@@ -7,8 +7,8 @@ wrong hit costs a line of context and writes nothing.
 
 from __future__ import annotations
 
+from memtool.authoring.phrases import normalize
 from memtool.inject import session_seen
-from memtool.sessions.extract.phrases import normalize
 from memtool.sessions.extract.rules import may_be_wish
 from memtool.value import digest
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Iterator, Mapping
 
+    from memtool.store.git import CommitListing
     from memtool.store.repository import Repository
 
 MAX_BLOB_BYTES = 1 << 20
@@ -38,13 +39,21 @@ _NOTHING: Mapping[str, bytes] = {}
 class CommitFiles:
     """The files of one commit by path and by blob, or those of the worktree based on it.
 
-    `own_texts` are contents that differ from the commit, by the blob id that git would assign.
+    `listing` has other files than the commit's, as when a change is laid over it. `own_texts` are
+    contents that differ from the commit, by the blob id that git would assign.
     """
 
-    def __init__(self, repository: Repository, commit: str, *, is_worktree: bool = False) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        commit: str,
+        *,
+        is_worktree: bool = False,
+        listing: CommitListing | None = None,
+    ) -> None:
         self.commit = commit
         # Requests to git have one path per line.
-        listed = repository.git.files_below(commit)
+        listed = repository.git.files_below(commit) if listing is None else listing
         self.entries = {path: entry for path, entry in listed.items() if "\n" not in path}
         self.own_texts: dict[str, bytes] = {}
         if is_worktree:

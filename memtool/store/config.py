@@ -289,6 +289,16 @@ ROWS: tuple[Row, ...] = (
         ("local", "committed", "trusted", "signed"),
     ),
     (
+        "inject.unsettled",
+        "mark",
+        (
+            "a memory that rests on what no longer holds, in a block: mark shows it with a line "
+            "and what its premise is now, withhold shows only what its premise is now, unless it "
+            "is pinned"
+        ),
+        ("mark", "withhold"),
+    ),
+    (
         "inject.ahead",
         "mark",
         (
@@ -567,6 +577,15 @@ ROWS: tuple[Row, ...] = (
         ("what a decision that a change does not mention is to memtool review: told, or a failure"),
         ("warn", "fail"),
     ),
+    (
+        "review.unsettled",
+        "warn",
+        (
+            "what a confirmed memory is to memtool review that rests on what a change takes away, "
+            "and that nobody has settled: told, or a failure"
+        ),
+        ("warn", "fail"),
+    ),
 )
 """Each option: `section.name`, default, purpose, and optionally the allowed values: minimum and
 maximum of a number, or the texts to choose from.
@@ -584,6 +603,7 @@ STRICT = (
     "inject.titles",
     "inject.local_share",
     "inject.global_most",
+    "inject.unsettled",
 )
 """Options that limit what an agent gets. The strictest value of user, trusted ref and worktree
 applies: the last of the choices, the union of labels, or the smallest number."""

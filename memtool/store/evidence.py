@@ -135,7 +135,7 @@ def _check_file(
     has_content = at and resolution.status != MISSING and resolution.type != ABSENT
     committed = history.read_path(at, path) if has_content else None
     is_here = location.kind == "worktree" and not source.commit
-    present = _read_from_disk(location.repository.top, path) if is_here else committed
+    present = read_from_disk(location.repository.top, path) if is_here else committed
     if present is None and os.path.exists(
         os.path.join(location.repository.git_dir, "info", "sparse-checkout")
     ):
@@ -184,8 +184,7 @@ def _check_lines(
     assert source.lines is not None
     first, last = source.lines
     path = posixpath.normpath(source.target)
-    rows = present.data.replace(b"\r\n", b"\n").split(b"\n")  # as git may check files out
-    rows = rows[:-1] if rows[-1] == b"" else rows
+    rows = split_rows(present.data)
     if last > len(rows):
         return Evidence(text, "file", "missing", f"{path} has only {len(rows)} lines")
     wanted = rows[first - 1 : last]
@@ -196,6 +195,12 @@ def _check_lines(
     return _build_evidence(
         history.find_author_commit(history.find_newest(blamed.values())), text, source, excerpt
     )
+
+
+def split_rows(data: bytes) -> list[bytes]:
+    """Return the lines of a file, as git counts them, in whatever form it checked them out."""
+    rows = data.replace(b"\r\n", b"\n").split(b"\n")
+    return rows[:-1] if rows[-1] == b"" else rows
 
 
 def _build_excerpt(rows: list[bytes]) -> str:
@@ -214,8 +219,8 @@ def _build_evidence(
     return Evidence(text, source.kind, status, detail, commit.id, commit.author, commit.date)
 
 
-def _read_from_disk(top: str, path: str) -> PathContent | None:
-    """Read a file of the worktree, unless a part of its path is a link."""
+def read_from_disk(top: str, path: str) -> PathContent | None:
+    """Read a path of the worktree, unless a part of it is a link; None if nothing is there."""
     full = os.path.join(os.path.realpath(top), path)
     if os.path.realpath(full) != full:
         return PathContent("link")

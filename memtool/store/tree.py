@@ -78,6 +78,8 @@ class Tree:
     """Whether this tree has only some of the memories, because there is no full index yet."""
     overlay: Overlay | None = None
     """The memories in this tree that come from a commit that is not checked out."""
+    concealed: frozenset[str] = frozenset()
+    """The ids of private memories that were left out, which are not missing."""
 
     def __init__(self, location: Location, categories: Mapping[str, Category]) -> None:
         self.location = location
@@ -198,16 +200,25 @@ class Tree:
     @cached_property
     def premises(self) -> dict[str, tuple[str, ...]]:
         """The ids that each memory rests on, by its id; only those that rest on any."""
-        premises: dict[str, tuple[str, ...]] = {}
-        for record in self.records:
-            ids = find_premises(record.memory)
-            if ids:
-                premises[record.id] = (*premises.get(record.id, ()), *ids)
-        return premises
+        firsts = {record.id: record.memory for record in reversed(self.records)}
+        return {id_: ids for id_, memory in firsts.items() if (ids := find_premises(memory))}
+
+    def find_kinds(self, fits: Callable[[Memory], bool]) -> dict[str, Memory]:
+        """Return the kind of each memory whose kind fits, by its id; see `of_kinds`."""
+        firsts = {record.id: record.memory for record in reversed(self.records)}
+        return {id_: memory for id_, memory in firsts.items() if fits(memory)}
 
     def find_conclusions(self, id_: str) -> list[str]:
         """Return the ids of the memories that rest directly on an id, sorted."""
-        return sorted(conclusion for conclusion, ids in self.premises.items() if id_ in ids)
+        return self._conclusions.get(id_, [])
+
+    @cached_property
+    def _conclusions(self) -> dict[str, list[str]]:
+        conclusions: dict[str, list[str]] = {}
+        for conclusion, ids in sorted(self.premises.items()):
+            for premise in dict.fromkeys(ids):
+                conclusions.setdefault(premise, []).append(conclusion)
+        return conclusions
 
     # The following return memories in any order.
 

@@ -35,12 +35,13 @@ STEP_WORDS = {
 class MemoryState(Value):
     """What decides which actions a memory allows.
 
+    `is_unsettled`: its code or what it rests on has changed, so a plain `confirm` is refused.
     `last_step` is the change that an undo would take back, in words; empty if there is none.
     """
 
     status: str
     is_head: bool
-    is_broken: bool = False
+    is_unsettled: bool = False
     has_suggested_files: bool = False
     last_step: str = ""
 
@@ -71,13 +72,13 @@ ACTIONS: tuple[Action, ...] = (
         "confirm",
         "confirm",
         "Confirm that it holds",
-        lambda memory: memory.is_in_use and not memory.is_broken,
+        lambda memory: memory.is_in_use and not memory.is_unsettled,
     ),
     Action(
         "still-holds",
         "confirm",
-        "Confirm although the code changed",
-        lambda memory: memory.is_in_use and memory.is_broken,
+        "Confirm that it still holds",
+        lambda memory: memory.is_in_use and memory.is_unsettled,
         ("still_holds",),
     ),
     Action(
@@ -154,7 +155,7 @@ def find_actions(
         MemoryState(
             shown.status,
             not shown.superseded_by,
-            shown.drift is not None and shown.drift.level == BROKEN,
+            bool(shown.causes) or (shown.drift is not None and shown.drift.level == BROKEN),
             bool(shown.suggested_files),
             _find_last_step(context, shown.id) if is_changed else "",
         )

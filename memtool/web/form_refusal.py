@@ -52,29 +52,38 @@ _FIELDS_OF_KEY = {"files": ("file",), "tags": ("tag", "add")}
 UNSENT = ("id", "ids", "keep", "reason")
 """Fields of which nothing is sent if nothing was chosen."""
 _FIELD_OF_CODE = {
+    "bad-premise": "source",
+    "broken-link": "source",
+    "broken-source": "source",
     "duplicate": "title",
     "empty": "body",
     "hidden-character": "body",
+    "no-such-file": "file",
     "outside": "file",
     "personal-data": "body",
     "secret": "body",
     "too-large": "body",
 }
 """The field that is wrong if the message names none."""
+_CITATION = "Correct it, or keep it as it is with the box at the end of the form."
 ADVICE = {
     "agent": "Only a person can confirm a memory.",
+    "bad-premise": _CITATION,
+    "broken-link": _CITATION,
+    "broken-source": _CITATION,
     "changed": "Look at what it says now, then send the form again.",
     "commit-refused": "The file is written, but git did not commit it.",
     "deleted": "Restore it first.",
     "denied": "Restore the memory that was forgotten, or write a new one.",
     "dirty": "The last change is not in a commit yet. Commit it, then try again.",
-    "drifted": "Look at the code first. If the memory is still true, use “Confirm although "
-    "the code changed”; if not, correct it.",
+    "drifted": "Look at the code first. If the memory is still true, use “Confirm that it still "
+    "holds”; if not, correct it.",
     "duplicate": "If yours says the same, correct that one instead. If not, say in the title and "
     "the text what is different.",
     "login": "Send it again: nothing that you typed is lost.",
     "no-finding": "Somebody may have promoted or dismissed it meanwhile. Load the page again.",
     "no-step": "There is nothing to take back.",
+    "no-such-file": _CITATION,
     "not-a-head": "Change the newer one instead.",
     "not-committed": "Commit that file first: a confirmation names the commit of the code.",
     "personal-data": "Take it out, or name the role of the person instead.",
@@ -86,7 +95,7 @@ ADVICE = {
 }
 """What to do on a page, by the code of an error. Of other codes the hint is shown without its
 commands."""
-LINKED = ("denied", "duplicate", "fork", "not-a-head", "promoted", "several")
+LINKED = ("bad-premise", "denied", "duplicate", "fork", "not-a-head", "promoted", "several")
 """Codes of errors that name another memory, which the page links to."""
 CORRECTED = ("duplicate", "drifted")
 """Codes for which the page offers to correct the memory that the error names."""

@@ -28,6 +28,7 @@ SIGNS = {
     "forgotten": "✗",
     "restored": "↺",
     "redacted": "█",
+    "settled": "◆",
     "faded": "◌",
     "edited": "✎",
     "moved": "⇄",

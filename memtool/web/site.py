@@ -15,6 +15,7 @@ from memtool.gate.checks.secrets import Verdicts, find_code
 from memtool.index import index
 from memtool.memory.changes import id_from_path
 from memtool.memory.fields import PRIVATE_LABELS
+from memtool.memory.lifecycle import DELETED
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.memory.visibility import is_on_pages
 from memtool.redaction.find import build_allowlist, find
@@ -206,8 +207,14 @@ def _leave_out(context: Context, commit: str, clean: frozenset[str]) -> frozense
     catalog = index.open_files(context, snapshot, clean=clean)
     hidden = {record.path for record in catalog.records if not is_on_pages(record.memory, labels)}
     if hidden:
+        concealed = frozenset(
+            record.id
+            for record in catalog.records
+            if record.path in hidden and record.memory.status != DELETED
+        )
         entries = tuple(entry for entry in snapshot.entries if entry.path not in hidden)
         catalog = index.open_files(context, snapshot.replace(entries=entries), clean=clean)
+        catalog.concealed = concealed
     index.register(context, catalog, commit)
     return frozenset(hidden)
 

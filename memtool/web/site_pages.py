@@ -22,6 +22,7 @@ from memtool.memory import timestamps
 from memtool.memory.changes import id_from_path
 from memtool.search.features import Facts
 from memtool.search.scope import build_drift_witness
+from memtool.search.unsettled import Unsettled
 from memtool.value import Value, cached_property, digest, split_batches
 from memtool.web import render, words
 from memtool.web.graph_picture import MAX_NODES
@@ -148,8 +149,10 @@ class StaticSite:
         """Yield the page of each memory, its lineage, and the comparisons with its predecessors."""
         context, tree, records = self.context, self.tree, self.records
         origins = context.origins(tree, records)
-        drift = build_drift_witness(tree, lambda: context.provenance_reader(tree)).find(records)
+        witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
+        drift = witness.find(records)
         facts = Facts(tree, context.clock.now, dict)
+        unsettled = Unsettled(tree, context.clock.now, witness)
         past = build_logs(tree, self._events, [record.id for record in records], EVENTS)
         reasons = build_chains(
             context, tree, records, self.commit, is_private=False, public_commits=history.commits
@@ -160,7 +163,7 @@ class StaticSite:
             origin = origins[record.path]
             commit = history.find_author_commit(origin.commit)
             shown = build_view(
-                context, facts, record, origin, commit, naming, drift.get(record.path)
+                context, facts, unsettled, record, origin, commit, naming, drift.get(record.path)
             )
             if shown.state == "alive" and tree.lineage.is_head(record.id):
                 holding.add(record.id)
@@ -181,6 +184,7 @@ class StaticSite:
         named = [id_ for _name, ids in list_links(shown) for id_ in ids]
         against = self._contrary.get(record.id, [])
         named += [*shown.superseded_by, *shown.heads, *shown.rivals, *against]
+        named += [id_ for cause in shown.causes for id_ in (cause.id, *cause.chain)]
         names = [self._layout.name(id_) for id_ in (*named, *find_wiki_links(shown.body))]
 
         def values() -> dict[str, Any]:

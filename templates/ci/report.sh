@@ -1,6 +1,6 @@
 #!/bin/sh
-# Checks the memories of a change, and finds the decisions that govern it, on any CI that has git and
-# memtool. The templates for GitHub and GitLab run it; on another CI, run it yourself:
+# Checks the memories of a change, finds the decisions that govern it and what it takes away, on any CI
+# that has git and memtool. The templates for GitHub and GitLab run it; on another CI, run it yourself:
 #
 #     sh "$(python -P -m memtool.templates ci/report.sh)" DIRECTORY
 #
@@ -10,7 +10,8 @@
 #
 # The log gets the text. DIRECTORY gets check.json and review.json, which --from formats again, for
 # example as SARIF, and report.md, which comment.py posts. The exit code is 1 if there are errors, or
-# if the setting review.policy is fail and a decision is not mentioned.
+# if the setting review.policy is fail and a decision is not mentioned, or review.unsettled is fail and
+# a confirmed memory rests on what the change takes away.
 set -eu
 directory=${1:?the directory for the results}
 base=${MEMTOOL_BASE:-}

@@ -286,7 +286,7 @@ def test_anchors_are_offered_where_drift_has_nothing_to_check(sandbox: Sandbox) 
 
     def noted(text: str, *files: str) -> list[str]:
         context = sandbox.context()
-        remember(context, text, file=files, dry_run=True)
+        remember(context, text, file=files, keep_citation=True, dry_run=True)
         return [note for note in context.notes if "drift" in note]
 
     (note,) = noted(statement, "src/pages.py")

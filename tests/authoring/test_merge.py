@@ -16,7 +16,6 @@ import pytest
 from conftest import Sandbox, make_memory
 
 from memtool.api import Project
-from memtool.authoring.merge import merge_texts
 from memtool.authoring.tree import with_attributes
 from memtool.commands.check import check
 from memtool.commands.resolve import render, resolve
@@ -25,6 +24,7 @@ from memtool.errors import MemtoolError
 from memtool.hosts import git as host
 from memtool.memory import document
 from memtool.memory.three_way import Sides
+from memtool.store.merging import merge_texts
 
 Act = Callable[[Any, str], object]
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import pytest
 from conftest import Sandbox, make_memory
 
-from memtool.authoring.resolve import find_newest, with_reason
+from memtool.authoring.resolve import find_newest
 from memtool.commands.resolve import render, resolve
 from memtool.errors import MemtoolError
 from memtool.memory import document
+from memtool.memory.memory import with_reason
 from memtool.store import commits, files
 
 

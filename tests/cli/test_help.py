@@ -164,7 +164,8 @@ def test_the_marks_are_those_that_memories_are_shown_with() -> None:
         for path in sorted((package / layer).rglob("*.py"))
     ]
     text = "".join(texts)
-    marks = set(re.findall(r'"(?:\[([A-Z]{3,})\] |([A-Z]{3,})(?:: |, not settled))', text))
+    form = r'"(?:\[([A-Z]{3,})\] |([A-Z]{3,})(?: [A-Z]{3,})?(?:: |, not settled))'
+    marks = set(re.findall(form, text))
     marks = {bracketed or plain for bracketed, plain in marks}
     assert marks == {mark for mark, _meaning in MARKS}
 

@@ -31,6 +31,7 @@ FIELDS = [
     "trust",
     "due",
     "unproven",
+    "unsettled",
 ]
 
 

@@ -311,6 +311,7 @@ def test_words_become_a_confirmed_fact_of_the_user(sandbox: Sandbox):
 
 def test_options_reach_their_keys(sandbox: Sandbox):
     """Category, tags and files are said as in `new`."""
+    sandbox.write("x.py", "")
     made = remember(sandbox.context(), "It is so.", category="warning", tag=("a",), file=("x.py",))
     memory = document.read((sandbox.path / made.path).read_bytes())
     assert (memory.category, memory.items("tags"), memory.items("files")) == (
@@ -492,6 +493,7 @@ def test_a_path_names_a_memory_too(sandbox: Sandbox):
 
 def test_tags_of_living_memories_are_proposed(sandbox: Sandbox) -> None:
     """Those that the text names, then those of its files; never of what is out of use."""
+    sandbox.write("src/a.py", "")
     for number in range(3):
         sandbox.memory(f"sem-{number}", type="semantic", tags=("auth", "web"), files=("src/a.py",))
     sandbox.memory("sem-x", type="semantic", tags=("rate-limit", "cache"))

@@ -52,7 +52,11 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
     """Programs get ends, policy, files with memories, and the count."""
     change(base)
     answer = base.json("review", "main..HEAD")
-    assert list(answer) == ["from", "to", "policy", "touched", "files", "unmentioned"]
+    keys = (
+        "from to policy touched files unmentioned target branch unsettled_policy premises "
+        "unsettled vouched earlier settled needs_target"
+    )
+    assert " ".join(answer) == keys
     assert answer["from"] == base.git("rev-parse", "main").strip()
     assert answer["files"] == [
         {

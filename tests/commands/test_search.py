@@ -30,6 +30,7 @@ FIELDS = [
     "trust",
     "due",
     "unproven",
+    "unsettled",
     "snippet",
     "factors",
 ]

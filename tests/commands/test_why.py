@@ -172,8 +172,8 @@ def test_other_memories_are_followed(sandbox: Sandbox) -> None:
     assert render(report, sandbox.layout()).splitlines()[:-1] == [
         "Title of dec-top  dec-top",
         "not committed, sources: broken",
-        "├─ cites sem-mid  Title of sem-mid  [sources: weak]",
-        "│  └─ cites sem-base  Title of sem-base",
+        "├─ cites sem-mid  Title of sem-mid  [unsettled, sources: weak]",
+        "│  └─ cites sem-base  Title of sem-base  [sem-base is now dec-top]",
         f"│     └─ commit {id_[:7]}  code  (Ada, 2026-02-01)",
         "├─ MISSING: memory:nope  there is no memory nope",
         "├─ supersedes sem-base  Title of sem-base (its sources are shown elsewhere in this tree)",
@@ -290,9 +290,11 @@ def test_the_last_line_says_whether_to_act_on_it(sandbox: Sandbox) -> None:
     sandbox.commit()
     assert "Look before you act on it: fetch_page is no longer in app/page.py" in advice(sandbox)
     tree = sandbox.run("why", "dec-b").stdout.splitlines()
-    assert tree[1].startswith("├─ stated by Ada")
-    assert tree[2] == "└─ derived from dec-a  Title of dec-a  [drift: broken]"
-    assert tree[3].startswith(f"   └─ commit {id_[:7]}")
+    assert tree[1] == "sources: weak"
+    assert tree[2].startswith("├─ stated by Ada")
+    cause = "what dec-a cites is gone"
+    assert tree[3] == f"└─ derived from dec-a  Title of dec-a  [{cause}, drift: broken]"
+    assert tree[4].startswith(f"   └─ commit {id_[:7]}")
     sandbox.memory("dec-c", supersedes=("dec-a",), source=("commit:deadbeef",))
     sandbox.commit()
     assert advice(sandbox) == "Do not act on it: dec-c has replaced it"
@@ -322,8 +324,8 @@ def test_what_is_around_a_memory_counts_as_well(sandbox: Sandbox) -> None:
     sandbox.write("b.py", "one = 1\nthree = 3\n")
     sandbox.commit()
     assert {id_: advice(sandbox, id_) for id_ in ("dec-b", "dec-c", "sem-d")} == {
-        "dec-b": "Act on it with care: it is derived from dec-a, and fetch_page is no longer in "
-        "a.py",
+        "dec-b": "Look before you act on it: it is unsettled, since what dec-a cites is gone; if "
+        "dec-b still holds: memtool confirm dec-b --still-holds",
         "dec-c": "Act on it with care: 50 % of b.py has changed; memtool confirm dec-c says that "
         "it still holds",
         "sem-d": "Act on it with care: its review is due (memtool confirm sem-d)",

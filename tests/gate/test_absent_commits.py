@@ -50,7 +50,8 @@ def refused(sandbox: Sandbox, source: str) -> tuple[str, str]:
     done = sandbox.run("new", "decision", "Title", "--body", BODY, "--source", source)
     assert (done.returncode, done.stdout) == (2, ""), done.stderr
     assert not list(sandbox.path.glob(".memory/**/*.md"))
-    sentence, hint = done.stderr.splitlines()
+    sentence, hint, keep = done.stderr.splitlines()
+    assert keep == "hint: to write it as given: add --keep-citation"
     return sentence.removeprefix("memtool: source: "), hint.removeprefix("hint: ")
 
 

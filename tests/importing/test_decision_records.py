@@ -348,7 +348,8 @@ def test_relations_lead_to_the_records_of_the_batch(folder):
     assert problems == []
     assert records["adr-0002-b"].fields["supersedes"] == ("0001-a.md",)
     assert records["adr-0003-c"].superseded_by == ("0004-d.md",)
-    assert records["adr-0004-d"].fields["related_to"] == ("0002-b.md",)
+    assert records["adr-0004-d"].premises == ("0002-b.md",)
+    assert "related_to" not in records["adr-0004-d"].fields
     assert "Amends [2. B]" in records["adr-0004-d"].body
     assert "supersedes" not in records["adr-0005-e"].fields
     assert "supersedes" not in records["adr-0006-f"].fields
@@ -648,10 +649,83 @@ def test_a_relation_to_a_refused_record_is_left_out(sandbox):
     text = "# {}. T{}\n\n## Status\n\n{}\n\n## Decision\n\n{}\n"
     card = "4111 1111 1111 1111"
     sandbox.write("adr/0001-a.md", text.format(1, 1, "Accepted", f"Pay with the card {card}."))
-    sandbox.write("adr/0002-b.md", text.format(2, 2, "Accepted\n\nAmends [1](0001-a.md)", "Do so."))
+    amends = "Accepted\n\nAmends [1](0001-a.md)\n\nExtends [1](0001-a.md)"
+    sandbox.write("adr/0002-b.md", text.format(2, 2, amends, "Do so."))
     answer = sandbox.json("import", "adr", "adr", "--dry-run")
     assert [row["related_to"] for row in answer["memories"]] == [[]]
     assert sorted(problem["code"] for problem in answer["problems"]) == [
         "dangling",
+        "dangling",
         "personal-data",
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "---\nrequires: [1, 2]\n---\n# C\n",
+        "---\ndepends-on: 0001-a.md, 0002-b.md\n---\n# C\n",
+        "# C\n\n- Depends on: ADR-1 (storage), ADR-2 (names)\n",
+        "# C\n\n- Depends on: ADR-1 (storage),\n  ADR-2 (names)\n\n## Context\n\nC\n",
+        "# C\n\n* Status: accepted\n* Amends: ADR-1 and ADR-2\n",
+        "# C\n\nDate: 2020-01-02 \u00b7 Status: accepted \u00b7 Builds on: ADR-1, ADR-2\n",
+        "# C\n\n## Status\n\nAccepted\n\nAmends [1](0001-a.md)\n\nRequires ADR 2\n",
+        "# C\n\n## Links\n\n* Based on [1](0001-a.md), [2](0002-b.md)\n",
+        "# C\n\n## Dependencies\n\n- [ADR-1](0001-a.md)\n- ADR-2: names\n- Node 18\n- 3 days\n",
+        "# C\n\n## Dependencies\n\n| Depends on | ADR-001 |\n| Requires | ADR-2 |\n| Like | 4 |\n",
+        "# C\n\nBasiert auf: ADR-1\n\nSetzt voraus: ADR-2\n",
+        "# C\n\nModifie : ADR-1\n\nD\u00e9pend de : ADR-2\n",
+    ],
+)
+def test_a_record_rests_on_what_it_requires(folder, text):
+    """What a record requires, depends on, is based on or amends is its premise, in any place."""
+    bases = {
+        f"000{n}-{name}.md": f"# {name}{ACCEPTED}" for n, name in ((1, "a"), (2, "b"), (4, "d"))
+    }
+    records, problems = folder({**bases, "0003-c.md": text})
+    assert records["adr-0003-c"].premises == ("0001-a.md", "0002-b.md")
+    assert "related_to" not in records["adr-0003-c"].fields
+    assert [problem.code for problem in problems] == []
+
+
+def test_the_line_of_a_premise_stays(folder):
+    """It may say why, or name what is no record."""
+    records, _problems = folder(
+        {
+            "0001-a.md": f"# A{ACCEPTED}",
+            "0002-b.md": "---\nrequires: 1\n---\n# B\n\nDepends on: ADR-1 (storage)\n\n"
+            "Requires: Node 18\n",
+            "0003-c.md": "---\nrequires: Node 18\n---\n# C\n\nText.\n",
+        }
+    )
+    assert records["adr-0002-b"].fields["x-requires"] == "1"
+    assert "Depends on: ADR-1 (storage)" in records["adr-0002-b"].body
+    assert "Requires: Node 18" in records["adr-0002-b"].body
+    assert records["adr-0003-c"].fields["x-requires"] == "Node 18"
+    assert records["adr-0003-c"].premises == ()
+
+
+@pytest.mark.parametrize("word", ["Amended by", "Required by", "Ge\u00e4ndert durch"])
+def test_the_amendment_rests_on_its_base_and_not_the_base_on_it(folder, word):
+    """If only the base says so, the amendment still gets the premise; the base is related."""
+    records, _problems = folder(
+        {
+            "0001-a.md": f"# A\n\n## Status\n\nAccepted\n\n{word} [2](0002-b.md)\n",
+            "0002-b.md": f"# B{ACCEPTED}",
+        }
+    )
+    assert records["adr-0001-a"].premises == ()
+    assert records["adr-0001-a"].fields["related_to"] == ("0002-b.md",)
+    assert records["adr-0002-b"].premises == ("0001-a.md",)
+
+
+def test_a_premise_that_is_not_here_is_reported(sandbox):
+    """A record that is named by its number is missed; any other page is not."""
+    text = "# {0}\n\n## Status\n\nAccepted\n\nDepends on {1}\n\n## Decision\n\n{0}.\n"
+    sandbox.write("adr/0001-a.md", text.format("Store files on disk", "ADR-9"))
+    page = "[the design](../design.md)"
+    sandbox.write("adr/0002-b.md", text.format("Pay with credit cards", page))
+    problems = sandbox.json("import", "adr", "adr", "--dry-run")["problems"]
+    assert [(problem["code"], problem["id"]) for problem in problems] == [
+        ("dangling", "adr-0001-a")
     ]

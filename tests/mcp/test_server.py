@@ -18,6 +18,7 @@ from conftest import Sandbox, make_memory
 from mcp import Client, MCPError, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
 
+from memtool.authoring.phrases import normalize
 from memtool.calls.run import ServedRepository
 from memtool.calls.wording import with_tools
 from memtool.hosts.edits import load_skill
@@ -25,7 +26,6 @@ from memtool.inject.budget import estimate_tokens
 from memtool.mcp import transport
 from memtool.mcp.server import COMMON, ServerMethods, format_instructions, list_tools
 from memtool.memory import document
-from memtool.sessions.extract.phrases import normalize
 from memtool.sessions.extract.rules import may_be_wish
 
 if TYPE_CHECKING:
@@ -114,6 +114,26 @@ def exchange(
         timeout=60,
     )
     return [json.loads(line) for line in done.stdout.splitlines()], done
+
+
+def test_a_citation_that_leads_nowhere_is_refused_and_may_be_kept(sandbox: Sandbox):
+    """The hint names the argument of the tool, and the id to cite instead."""
+    sandbox.memory("sem-old", title="Towers over 40 floors", type="semantic")
+    sandbox.memory("sem-new", title="Towers over 50 floors", supersedes=("sem-old",))
+    sandbox.commit()
+    draft = {"type": "decision", "title": "Nine weeks", "body": "The plan allows nine weeks."}
+
+    async def story(client: Client) -> None:
+        text = await refused(client, "new", **draft, source=["memory:sem-old"])
+        assert 'source: memory:sem-old is superseded by "Towers over 50 floors" (sem-new)' in text
+        assert "cite what holds now: `source` memory:sem-new" in text
+        assert "to write it as given: add `keep_citation`" in text
+        made = await ask(client, "new", **draft, source=["memory:sem-old"], keep_citation=True)
+        assert "settled_on:\n  - memory:sem-new\n" in (sandbox.path / made["path"]).read_text()
+        text = await refused(client, "remember", text="Never edit a.py.", file=["a.py"])
+        assert "files: a.py does not match any file" in text
+
+    talk(sandbox, story)
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -47,6 +47,7 @@ def test_what_may_change_is_lifecycle_governance_and_the_users_own() -> None:
         "retired",
         "faded",
         "learned",
+        "settled_on",
         "conflicts_accepted",
     }
     assert expected == mutable

@@ -36,6 +36,7 @@ GOOD: dict[str, tuple[FieldValue, ...]] = {
         ("tool:ruff",),
         ("memory:dec-a",),
     ),
+    "causes": ((), ("memory:dec-b", "without:dec-a"), ("memory:abc", "memory:abc")),
     "mapping": ({"at": "2026-02-22T19:33:00Z"}, {"at": "2026-02-22T19:33:00Z", "by": "Ada"}),
 }
 BAD: dict[str, tuple[FieldValue, ...]] = {
@@ -71,6 +72,16 @@ BAD: dict[str, tuple[FieldValue, ...]] = {
         ("Human:Ada",),
         ("url: ",),
         "url:x",
+    ),
+    "causes": (
+        "memory:dec-b",
+        ("dec-b",),
+        ("memory:",),
+        ("memory:A",),
+        ("without:a/b",),
+        ("commit:0123abcd",),
+        ("memory:dec-b", "Memory:dec-b"),
+        ("memory:dec-b ",),
     ),
     "mapping": (
         "a",
@@ -123,6 +134,13 @@ def test_each_key_refuses_other_values(field: Field) -> None:
         problems = schema.find_problems(fields, {field.name: 7}, "")
         assert (problems[0].code, problems[0].line) == ("bad-value", 7)
         assert problems[0].message == f"{field.name}: {fault}"
+
+
+def test_a_cause_names_its_forms() -> None:
+    """Who writes one by hand reads what it takes."""
+    assert faults(BY_NAME["settled_on"], ("memory:dec-b", "dec-c")) == (
+        "'dec-c' is not a cause: write memory:ID or without:ID"
+    )
 
 
 @pytest.mark.parametrize("key", REQUIRED)

@@ -114,6 +114,20 @@ def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dic
             id="what one dropped and the other set",
         ),
         pytest.param(
+            {"settled_on": ("memory:dec-m",)},
+            {"settled_on": ("memory:dec-m", "without:dec-b"), "checked": MONDAY},
+            {"settled_on": ("memory:dec-a", "memory:dec-m"), "checked": TUESDAY},
+            {"settled_on": ("memory:dec-m", "memory:dec-a", "without:dec-b"), "checked": TUESDAY},
+            id="the causes of both, in order",
+        ),
+        pytest.param(
+            {"settled_on": ("memory:dec-m", "without:dec-b")},
+            {"settled_on": ("without:dec-b",)},
+            {"settled_on": ("memory:dec-m", "without:dec-b", "without:dec-b", "memory:dec-a")},
+            {"settled_on": ("without:dec-b", "memory:dec-a")},
+            id="without the cause that one took back, and each once",
+        ),
+        pytest.param(
             {"x-a": "1"},
             {"x-a": "2"},
             {"x-a": "1", "x-b": "3"},
@@ -206,6 +220,8 @@ def lifecycles(draw: st.DrawFn) -> Fields:
     for key in ("tags", "privacy"):
         if draw(st.booleans()):
             fields[key] = draw(TAGS)
+    if draw(st.booleans()):
+        fields["settled_on"] = tuple(f"memory:dec-{letter}" for letter in draw(TAGS))
     return fields
 
 

@@ -40,6 +40,7 @@ def result(id: str) -> Result:
         "committed",
         due=False,
         unproven="",
+        unsettled="",
         score=1.0,
         snippet="",
         factors={},

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from conftest import NOW, Sandbox, make_memory, make_tree
 
+from memtool.index import index
 from memtool.memory import timestamps
 from memtool.memory.memory import Memory
-from memtool.search.unsettled import Unsettled
+from memtool.search.unsettled import MAX_READ, Unsettled
+from memtool.store.state import close_shared
 from memtool.store.tree import Record, Tree
 
 NOW_S = timestamps.parse(NOW)
@@ -256,3 +258,79 @@ def test_a_missing_file_unsettles_what_rests_on_its_memory(sandbox: Sandbox):
     sandbox.commit()
     rows = sandbox.json("list", "is:unsettled")["memories"]
     assert [row["id"] for row in rows] == ["dec-c", "dec-p"]
+
+
+def test_a_file_with_the_marks_of_a_conflict_is_not_missing(sandbox: Sandbox):
+    path = sandbox.memory("dec-p")
+    sandbox.memory("dec-c", source=("memory:dec-p",))
+    sandbox.commit()
+    text = (sandbox.path / path).read_text()
+    sandbox.write(path, f"<<<<<<< ours\n{text}=======\n{text}>>>>>>> theirs\n")
+    assert sandbox.json("list", "is:unsettled")["memories"] == []
+    unsettled = Unsettled(index.open(sandbox.context()), NOW_S)
+    assert unsettled.find(["dec-c"]) == {}
+    (sandbox.path / path).unlink()
+    rows = sandbox.json("list", "is:unsettled")["memories"]
+    assert [row["id"] for row in rows] == ["dec-c"]
+
+
+def test_a_file_that_names_another_repository_is_told_by_check(sandbox: Sandbox):
+    """No id has a slash, so the source is refused by its line, and nothing rests on it."""
+    path = sandbox.memory("dec-c", source=("memory:acme/billing/dec-p",))
+    sandbox.memory("dec-r", source=("memory:dec-c",))
+    sandbox.commit()
+    done = sandbox.run("check")
+    assert done.returncode == 1
+    assert f"{path}:" in done.stdout
+    assert "does not name a memory by its id" in done.stdout
+    assert sandbox.json("list", "is:unsettled")["memories"] == []
+
+
+def test_of_two_files_with_one_id_the_first_by_path_counts(sandbox: Sandbox):
+    sandbox.memory("dec-p", status="deprecated")
+    sandbox.memory("dec-c", source=("memory:dec-p",))
+    text = (sandbox.path / ".memory/decision/2026-02/dec-c.md").read_text()
+    first, second = ".memory/decision/2026-01/dec-c.md", ".memory/decision/2026-03/dec-c.md"
+    for path, is_unsettled in ((second, True), (first, False)):
+        sandbox.write(path, text.replace("memory:dec-p", "human:Ada"))
+        catalog = index.open(sandbox.context())
+        assert ("dec-c" in Unsettled(catalog, NOW_S).all) is is_unsettled
+        assert ("dec-c" in Unsettled(catalog, NOW_S).find(["dec-c"])) is is_unsettled
+        assert catalog.find_conclusions("dec-p") == (["dec-c"] if is_unsettled else [])
+        close_shared()
+
+
+def test_a_tree_of_a_few_memories_cannot_tell_what_is_missing():
+    tree = tree_of(C)
+    tree.is_partial = True
+    assert find_names(tree, "c") == set()
+
+
+def test_what_is_settled_on_junk_and_on_both_sides_of_a_merge():
+    gone = memory("p", status="deprecated")
+    both = ("memory:gone", "without:gone", "without:p", "without:p", "memory:c", "without:c")
+    assert find_names(tree_of(gone, memory("c", "p", settled_on=both)), "c") == set()
+    assert find_names(tree_of(gone, memory("c", "p", settled_on=both[:2])), "c") == {"without:p"}
+
+
+def test_all_circles_at_once():
+    """Premises, replacements and both mixed; a cause from outside reaches what rests on them."""
+    mixed = [memory("a", "b", supersedes=("c",)), memory("b", "c"), memory("c", "a")]
+    assert find_names(tree_of(*mixed), "b") == {"memory:a"}
+    assert find_names(tree_of(*mixed, memory("o", supersedes=("a",))), "b") == {"memory:o"}
+    twisted = [memory("a", "b", supersedes=("b",)), memory("b", "a", supersedes=("a",))]
+    assert Unsettled(tree_of(*twisted), NOW_S).all == {}
+    assert find_names(tree_of(*twisted, memory("r", "a")), "r") == {"without:a"}
+
+
+def test_what_rests_on_an_archived_memory_is_above_its_premises():
+    tree = tree_of(P, memory("c", "p", status="archived"), R)
+    assert Unsettled(tree, NOW_S).list_above(["p"]) == ["r"]
+
+
+def test_a_question_that_reads_many_memories_is_asked_of_all():
+    chain = [memory("m0", status="deprecated")]
+    chain += [memory(f"m{n}", f"m{n - 1}") for n in range(1, MAX_READ + 3)]
+    unsettled = Unsettled(tree_of(*chain), NOW_S)
+    assert set(unsettled.find([chain[-1].id])[chain[-1].id]) == {"without:m0"}
+    assert "all" in vars(unsettled)

@@ -7,6 +7,7 @@ from html import unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tower import NORTH, PLAN, write_tower
 from web.test_pages import words
 
 from memtool.commands._record import record_answer
@@ -43,6 +44,31 @@ def test_drift_is_told_first_with_its_commit(sandbox: Sandbox, web: Web):
     assert f"last checked against the code at {checked}" in head
     assert page.index("The code has drifted") < page.index("<h1>")
     assert page.index("</h1>") < page.index('<div class="body">') < page.index("<dl ")
+
+
+def test_a_page_says_why_it_is_unsettled_and_what_to_do(sandbox: Sandbox, web: Web):
+    """The lowest says how to settle it, what rests on it leads there; no page has a command."""
+    write_tower(sandbox)
+    page = web.get(f"/m/{NORTH}").text
+    text = words(page)
+    head, _title, facts = text.partition("Written")
+    assert "Unsettled. Towers over 40 floors need a class F review sem-k3f9 is now Towers" in head
+    assert "If it still holds, confirm that; if it has changed, correct it; else forget it." in head
+    assert "Rests onTowers over 40 floors need a class F review sem-k3f9 replaced" in facts
+    assert "Rests on thisThe plan of the north tower allows nine weeks sem-r8d3 unsett" in facts
+    above = words(web.get(f"/m/{PLAN}").text)
+    assert "Settle The north tower gets a class F review dec-2g54, and this is settled" in above
+    assert "Comes from" not in above.partition("Who says so")[0]
+    for address in (f"/m/{NORTH}", f"/m/{PLAN}", "/list?q=is:unsettled", "/map"):
+        answer = web.get(address)
+        assert answer.status == 200
+        assert "memtool confirm" not in answer.text
+    listed = words(web.get("/list?q=is:unsettled").text)
+    assert "What these rest on was replaced, or no longer holds." in listed
+    assert "2 unsettled" in words(web.get("/map").text)
+    status = words(web.get("/").text)
+    assert "2 Unsettled The north tower gets a class F review" in status
+    assert "sem-k3f9 is now sem-b7x2" in status
 
 
 def test_what_is_over_has_one_warning(sandbox: Sandbox, web: Web):

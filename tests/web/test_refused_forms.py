@@ -190,14 +190,14 @@ def test_a_lesson_is_dismissed_with_a_reason_only(team: Web):
 
 
 def test_a_drifted_memory_is_confirmed_by_its_own_button(team: Web):
-    """The page offers to confirm it although the code changed; the plain verb says so."""
+    """The page offers to confirm that it still holds; the plain verb says so."""
     page = team.get("/m/dec-drift")
-    assert "Confirm although the code changed" in page.text
+    assert "Confirm that it still holds" in page.text
     assert "Confirm that it holds" not in page.text
     sent = fill(team, "/m/dec-drift", "still-holds dec-drift")
     plain = [pair for pair in sent if pair[0] != "still_holds"]
     refused = team.form("/do/confirm", plain)
-    assert "Confirm although the code changed" in summary(refused)
+    assert "Confirm that it still holds" in summary(refused)
     assert not SHELL.search(summary(refused))
     shown = team.form("/do/confirm", sent)
     assert team.form("/do/confirm", Form(shown, "still-holds dec-drift").pairs).status == 200

@@ -177,6 +177,23 @@ def test_what_is_private_is_on_no_page(sandbox: Sandbox, tmp_path: Path):
     assert "2 left out" in done.stdout
 
 
+def test_a_private_premise_is_not_missing_but_a_forgotten_one_is(sandbox: Sandbox, tmp_path: Path):
+    """A site that leaves out a private memory does not say that what rests on it is in doubt."""
+    why = {"at": "2026-02-20T00:00:00Z", "by": "Ada", "reason": "quagga"}
+    sandbox.memory("dec-hidden", "The zanzibar plan.\n", title="Zanzibar", privacy=("Private",))
+    sandbox.memory("dec-gone", "A quagga.\n", title="Quagga", status="deleted", deleted=why)
+    sandbox.memory("dec-a", "Redis.\n", source=("memory:dec-hidden",))
+    sandbox.memory("dec-b", "Sessions.\n", source=("memory:dec-gone",))
+    sandbox.commit()
+    assert sandbox.run("site", str(tmp_path / "site")).returncode == 0
+    pages = {
+        name: data.decode() for name, data in files(tmp_path / "site").items() if "/dec" in name
+    }
+    assert "<strong>Unsettled.</strong>" not in pages["m/dec-a.html"]
+    assert "<strong>Unsettled.</strong>" in pages["m/dec-b.html"]
+    assert "quagga" not in pages["m/dec-b.html"].lower()
+
+
 def test_a_secret_stops_it(sandbox: Sandbox, tmp_path: Path):
     """The refusal names id and line and what to do, never the secret; nothing is written."""
     sandbox.memory("dec-a", f"Redis.\n\nIts token is {SECRET} today.\n")

@@ -7,11 +7,9 @@ that does not exist: this can only be fixed before the merge.
 
 from __future__ import annotations
 
-import os
-
 from memtool.gate.content import Content, File
 from memtool.memory.fields import RELATIONS
-from memtool.memory.schema import Problem, Source, parse_source
+from memtool.memory.schema import Problem, parse_source
 from memtool.memory.visibility import GONE
 from memtool.value import Value
 
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
 
 RENAMED = "renamed-file"
 """The code of the warning that files named by a memory were renamed."""
-MAX_FOLDERS = 100
-"""Directories and files that git lists by name; for more, it lists everything."""
 
 
 class NamedTarget(Value):
@@ -64,19 +60,21 @@ def check(content: Content) -> Iterator[Problem]:
     }
     lost = [item for item in wanted if not target_exists[item.kind](item)]
     renamed = _find_renamed(content, lost)
+    if renamed:
+        from memtool.store.named_paths import normalize
     for item in lost:
         drift = renamed.get(item.file.path)
         if item.kind == "commit":
             yield _make_commit_problem(item, unresolved[item.key], content)
         elif drift is None:
             yield _make_lost_problem(item)
-        elif _normalize(item.target) not in {move.path for move in drift.moves}:
+        elif normalize(item.target) not in {move.path for move in drift.moves}:
             gone = {
                 file_drift.path: file_drift.name
                 for file_drift in drift.files
                 if file_drift.why == "gone"
             }
-            yield _make_lost_problem(item, gone.get(_normalize(item.target), ""))
+            yield _make_lost_problem(item, gone.get(normalize(item.target), ""))
     for file in current:
         drift = renamed.get(file.path)
         problem = None if drift is None else _make_renamed_problem(file, drift, content)
@@ -247,73 +245,15 @@ def _find_linked_ids(body: str) -> list[str]:
     return [part.partition("]]")[0].strip() for part in body.split("[[")[1:]]
 
 
-def _find_present(content: Content, wanted: Iterable[str]) -> frozenset[str]:
+def _find_present(content: Content, wanted: Sequence[str]) -> frozenset[str]:
     """Return the paths and globs that match a file of the tree, or a directory with files."""
-    names = sorted(set(wanted))
+    if not wanted:
+        return frozenset()
+    from memtool.store.named_paths import find_present
+
     # Git can only look names up in the tree of a commit.
     tree = content.head if content.kind == "commit" else ""
-    committed = _look_up(content, tree, names) if tree else {}
-    folders = sorted({_find_folder(path) for path in names if path not in committed})
-    paths = _list_files(content, tree, folders) if folders else []
-    top = content.repository.top if content.kind == "worktree" else ""
-    return frozenset(
-        name
-        for name in names
-        if (committed[name] if name in committed else _matches_file(name, paths, top))
-    )
-
-
-def _matches_file(pattern: str, paths: Sequence[str], top: str) -> bool:
-    from bisect import bisect_left
-
-    from memtool.store.files import matches_or_contains
-
-    if top and os.path.lexists(os.path.join(top, pattern)):
-        return True
-    clean = _normalize(pattern)
-    start = _find_fixed_part(clean)
-    for path in paths[bisect_left(paths, start) :]:
-        if not path.startswith(start):
-            return False
-        if matches_or_contains(clean, path):
-            return True
-    return not clean  # the top itself
-
-
-def _find_fixed_part(pattern: str) -> str:
-    """Return the part before the first wildcard."""
-    ends = [at for at in (pattern.find("*"), pattern.find("?")) if at >= 0]
-    return pattern[: min(ends)] if ends else pattern
-
-
-def _find_folder(pattern: str) -> str:
-    """Return the directory that contains all matches of a pattern; empty for the top."""
-    return _normalize(_find_fixed_part(pattern).rpartition("/")[0])
-
-
-def _normalize(path: str) -> str:
-    return "/".join(part for part in path.split("/") if part not in ("", "."))
-
-
-def _look_up(content: Content, tree: str, names: Iterable[str]) -> dict[str, bool]:
-    """Return whether a tree has each of the names without wildcards, as file or directory."""
-    from memtool.store.sources import MISSING, Citation, is_usable, resolve
-
-    plain = {
-        name: Citation(Source("file", path), tree)
-        for name in names
-        if (path := _normalize(name)) == _find_fixed_part(path) and path and is_usable(path)
-    }
-    resolved = resolve(content.repository, plain.values())
-    return {name: resolved[citation].status != MISSING for name, citation in plain.items()}
-
-
-def _list_files(content: Content, tree: str, folders: Sequence[str]) -> list[str]:
-    """Return the files below directories, sorted."""
-    listed_folders = [] if "" in folders or len(folders) > MAX_FOLDERS else folders
-    git = content.repository.git
-    listing = ("ls-tree", "-r", "--name-only", "--full-tree", tree) if tree else ("ls-files",)
-    return sorted({*git.names(*listing, "-z", "--", *listed_folders)})
+    return find_present(content.repository, wanted, tree, with_worktree=content.kind == "worktree")
 
 
 def _find_unresolved(

@@ -248,8 +248,6 @@ def extract(
         Unusable: the model gave no usable answer.
     """
     ruled = extraction.extract(messages, session, agent)
-    if not messages:
-        return ruled
     rows = ask(model, build_prompt(messages, is_known=bool(model.place)), "findings")
     by_number = {message.number: message for message in messages}
     findings_by_id: dict[str, Finding] = {}

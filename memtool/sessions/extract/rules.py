@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from memtool.sessions.extract.phrases import PhraseRow, read_phrases
+from memtool.authoring.introductions import read_introductions
+from memtool.authoring.phrases import PhraseRow, read_phrases
 
+STATEMENTS = "statements"
 REMEMBER, PINNED, TELL_AGENT = "remember", "pin", "tell-agent"
 IMPORTANCE = {
     PINNED: 0.8,
@@ -24,9 +26,11 @@ SUGGESTING = (PINNED, REMEMBER, "lasting", "told", TELL_AGENT)
 
 @cache
 def read_rules(name: str) -> tuple[PhraseRow, ...]:
-    """Return a table of phrases; the rows of rules in the order in which they are tried."""
+    """Return a table of phrases: rules in the order in which they are tried, with introductions."""
     order = {rule: number for number, rule in enumerate((*IMPORTANCE, TELL_AGENT))}
     rows = read_phrases(f"sessions/{name}")
+    if name == STATEMENTS:
+        rows += tuple(row for row in read_introductions() if row.name in order)
     return tuple(sorted(rows, key=lambda row: order.get(row.name, 0)))
 
 
@@ -37,7 +41,7 @@ def may_be_wish(text: str) -> bool:
     """
     return any(
         phrase.parts[0] in text
-        for row in read_rules("statements")
+        for row in read_rules(STATEMENTS)
         if row.name in SUGGESTING
         for phrase in row.phrases
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from memtool import tables
 from memtool.memory import timestamps
+from memtool.memory.environment import parse_exit_code
 from memtool.memory.memory import first_sentence
 from memtool.sessions.extract.sentences import Sentence, find_tags, split_sentences
 from memtool.sessions.model import (
@@ -120,7 +121,7 @@ class Scene:
             elif message.role == "tool":
                 call = _take_call(message, waiting)
                 if call is not None:
-                    runs.append(ToolRun(call, message, outcome(message)))
+                    runs.append(ToolRun(call, message, _find_outcome(message)))
         return runs
 
     @cached_property
@@ -148,22 +149,12 @@ def _take_call(answer: Message, waiting: list[Message]) -> Message | None:
     return waiting.pop(0) if waiting and not answer.tool else None
 
 
-def outcome(answer: Message) -> bool | None:
-    """Return whether a call worked: by the host's report, else by the start and end of the text."""
+def _find_outcome(answer: Message) -> bool | None:
+    """Return whether a call worked, by the host's report or by the first line of the text."""
     if answer.is_ok is not None:
         return answer.is_ok
-    edges = f"{answer.text[:300]}\n{answer.text[-1500:]}".lower()
-    for mark in ("exit code ", "exit code: ", "exit status ", "exited with code "):
-        _before, status, after = edges.rpartition(mark)
-        if status:
-            digits = after.lstrip().split()[0].strip(".,)]") if after.split() else ""
-            if digits.isdigit():
-                return digits == "0"
-    if any(
-        mark in edges for mark in ("traceback (most recent", "\nfatal: ", "npm err!", "panic: ")
-    ):
-        return False
-    return None
+    code = parse_exit_code(answer.text)
+    return None if code is None else code == 0
 
 
 def _strip_invisible(text: str) -> str:

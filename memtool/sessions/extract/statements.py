@@ -7,11 +7,13 @@ question for a reviewer: on its own it does not qualify for promotion.
 from __future__ import annotations
 
 from memtool.authoring.classification import classify, find_paths, strip_opening
-from memtool.sessions.extract.phrases import normalize
+from memtool.authoring.introductions import strip_introduction
+from memtool.authoring.phrases import normalize
 from memtool.sessions.extract.rules import (
     IMPORTANCE,
     PINNED,
     REMEMBER,
+    STATEMENTS,
     SUGGESTING,
     read_rules,
 )
@@ -30,8 +32,6 @@ if TYPE_CHECKING:
     from memtool.sessions.extract.scene import Scene
     from memtool.sessions.model import Finding
 
-CUT = (PINNED, REMEMBER)
-"""Rules whose phrase only introduces the statement."""
 NEVER_REMEMBERED = ("asks", "fault", "here")
 """Vetoes that hold for what a person asks to remember, too."""
 MAX_WORDS = 45
@@ -40,9 +40,6 @@ MAX_SENTENCES, MAX_CHARACTERS = 25, 4_000
 """Of a message; a longer one was pasted, such as a specification written elsewhere."""
 MIN_TERMS = 3
 """Content words of a statement that makes sense alone."""
-_BETWEEN = " \t:,;!-\u2013\u2014\uff1a\uff0c"
-"""What stands between an introduction and its statement."""
-_THAT = ("that", "dass", "daß", "que", "che", "что", "що")
 
 
 class Stated(Value):
@@ -71,9 +68,8 @@ def read_statement(sentence: Sentence, *, is_long: bool = False) -> Stated | Non
     """
     text = strip_opening(sentence.text)
     plain = normalize(text)
-    matches = ((row.name, row.find(plain)) for row in read_rules("statements"))
-    rule, place = next((match for match in matches if match[1]), ("", None))
-    if place is None:
+    rule = next((row.name for row in read_rules(STATEMENTS) if row.find(plain)), "")
+    if not rule:
         return None
     is_asked = rule in (PINNED, REMEMBER)
     veto = _find_veto(text, plain)
@@ -81,9 +77,7 @@ def read_statement(sentence: Sentence, *, is_long: bool = False) -> Stated | Non
         return None
     if not is_asked and (is_long or count_words(text) > MAX_WORDS):
         return None
-    begin, end = place
-    is_introduced = rule in CUT and begin <= 1
-    return Stated(rule, _cut(text, plain[:end].strip()) if is_introduced else text)
+    return Stated(rule, strip_introduction(text) if is_asked else text)
 
 
 def count_words(text: str) -> int:
@@ -95,14 +89,6 @@ def _find_veto(text: str, plain: str) -> str:
     if text.rstrip("\"') ").endswith(("?", "\uff1f")):
         return "asks"
     return next((row.name for row in read_rules("vetoes") if row.find(plain)), "")
-
-
-def _cut(text: str, introduction: str) -> str:
-    """Remove an introduction from the beginning of a sentence, and the `that` after it."""
-    end = next(at for at in range(1, len(text) + 1) if normalize(text[:at]).strip() == introduction)
-    statement = text[end:].lstrip(_BETWEEN)
-    first, _space, tail = statement.partition(" ")
-    return tail.lstrip() if first.lower() in _THAT else statement
 
 
 def _build_finding(stated: Stated, sentence: Sentence, scene: Scene) -> Iterator[Finding]:

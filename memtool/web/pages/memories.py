@@ -96,6 +96,11 @@ HEADINGS = {
         "A newer memory has taken the place of each of these.",
         "No memory was replaced.",
     ),
+    "is:unsettled": Heading(
+        "Unsettled",
+        "What these rest on was replaced, or no longer holds. Say of each whether it still holds.",
+        "All memories rest on what holds.",
+    ),
 }
 """The heading of each list that other pages lead to, by its filter."""
 SORTS = {

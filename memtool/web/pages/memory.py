@@ -57,7 +57,7 @@ WORDS = {
     "derived": "Led to",
 }
 """Words for each relation to other memories, the reverse ones last."""
-OWN_DOUBTS = ("circle", "dispute", "derived", "source")
+OWN_DOUBTS = ("circle", "dispute", "source")
 """Kinds of doubts that no other warning of the page is about."""
 
 
@@ -156,6 +156,7 @@ def with_proof(
         "confirmed": _read_table(shown, "checked"),
         "forgotten": _read_table(shown, "deleted"),
         "keys": list_keys(shown),
+        "linked": (("Rests on", shown.premises), ("Rests on this", shown.conclusions)),
         "links": list_links(shown),
         "files": list_file_notes(shown),
         "contrary": contrary or (),
@@ -258,10 +259,15 @@ def list_keys(shown: MemoryView) -> list[tuple[str, str]]:
 
 
 def list_links(shown: MemoryView) -> list[tuple[str, tuple[str, ...]]]:
-    """Return the memories that this one is related to, by the relation in words."""
+    """Return the memories that it is related to, without premises and conclusions, by relation."""
     own = [(name, shown.fields[name]) for name in LINKS if name in shown.fields]
     named = [(name, (ids,) if isinstance(ids, str) else tuple(ids)) for name, ids in own]
-    return [(WORDS[name], ids) for name, ids in (*named, *shown.relations.items()) if ids]
+    linked = {memory.id for memory in (*shown.premises, *shown.conclusions)}
+    rows = [
+        (name, tuple(id_ for id_ in ids if not (name.startswith("derived") and id_ in linked)))
+        for name, ids in (*named, *shown.relations.items())
+    ]
+    return [(WORDS[name], ids) for name, ids in rows if ids]
 
 
 def list_file_notes(shown: MemoryView) -> list[tuple[str, str]]:

@@ -16,6 +16,7 @@ from memtool.memory import lifecycle
 from memtool.memory.drift import BROKEN
 from memtool.search import conflicts
 from memtool.search.scope import build_scope, restricted_for
+from memtool.search.unsettled import Unsettled
 from memtool.store.usage_counts import UsageCounts
 from memtool.value import Value, format_count
 from memtool.web.map_areas import (
@@ -50,11 +51,12 @@ MIN_TEXT, MIN_SIGN = 28, 10
 """Pixels of width from which a box has a text, and pixels from which it has its sign alone."""
 MIN_FRAME = 44
 """Width and height in pixels from which an area is drawn with what is in it."""
-ATTENTION = ("conflicting", "drifted", "due", "candidate")
+ATTENTION = ("conflicting", "drifted", "unsettled", "due", "candidate")
 """States that need somebody, the most urgent first."""
 SEARCHES = {
     "conflicting": "is:conflicted",
     "drifted": "is:drifted",
+    "unsettled": "is:unsettled",
     "due": "is:due",
     "candidate": "is:candidate",
     "superseded": "is:superseded",
@@ -151,15 +153,17 @@ def _find_states(
     """Return the state of current memories by path: the most urgent one if there are several."""
     try:
         levels = scope.drift.find_levels(records) if scope.drift else {}
+        unsettled = Unsettled(facts.tree, facts.now, scope.drift).all
     except MemtoolError as error:
         if error.code != "config":
             raise
         levels = {}  # the trusted ref is missing, which the status page says
+        unsettled = Unsettled(facts.tree, facts.now).all
     due = {record.path for record in facts.due()}
     cache_dir = context.repository.cache_dir if context.is_cached else ""
     clashes = conflicts.find_open_contradictions(facts.tree, facts.now, cache_dir)
-    unsettled = conflicts.list_unsettled(facts.tree, clashes or ())
-    ids = {id_ for group in unsettled for id_ in group}
+    open_conflicts = conflicts.list_unsettled(facts.tree, clashes or ())
+    ids = {id_ for group in open_conflicts for id_ in group}
     conflicting = {record.path for record in facts.tree.with_ids(ids)}
     states = {}
     for record in records:
@@ -167,6 +171,8 @@ def _find_states(
             state = "conflicting"
         elif levels.get(record.path) == BROKEN:
             state = "drifted"
+        elif record.id in unsettled:
+            state = "unsettled"
         elif record.path in due:
             state = "due"
         else:

@@ -165,6 +165,15 @@ def _list_cards(status: Status) -> Iterator[Card]:
         "bad",
     )
     yield Card(
+        "Unsettled",
+        len(status.unsettled),
+        tuple((id_, details.causes.get(id_, "")) for id_ in status.to_settle),
+        "/list?q=is:unsettled",
+        "See what they rest on",
+        "memtool list is:unsettled",
+        "bad",
+    )
+    yield Card(
         "Not committed",
         len(status.uncommitted),
         _row_each(status.uncommitted),

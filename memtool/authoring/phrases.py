@@ -1,8 +1,8 @@
 """Plain phrases of data files, matched in sentences of any language.
 
-`statements.tsv` explains the notation. Text and phrases are compared without case, apostrophes and
-punctuation. Scripts without spaces between words (Chinese, Japanese, Thai) are compared by their
-characters alone.
+`introductions.tsv` explains the notation. Text and phrases are compared without case, apostrophes
+and punctuation. Scripts without spaces between words (Chinese, Japanese, Thai) are compared by
+their characters alone.
 """
 
 from __future__ import annotations

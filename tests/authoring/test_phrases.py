@@ -5,10 +5,15 @@ from __future__ import annotations
 import pytest
 
 from memtool import tables
-from memtool.sessions.extract.phrases import MAX_GAP, PhraseRow, normalize, read_phrases
+from memtool.authoring.phrases import MAX_GAP, PhraseRow, normalize, read_phrases
 from memtool.sessions.extract.rules import IMPORTANCE, SUGGESTING
 
-TABLES = ("statements", "vetoes", "retractions")
+TABLES = (
+    "authoring/introductions",
+    "sessions/retractions",
+    "sessions/statements",
+    "sessions/vetoes",
+)
 
 
 @pytest.fixture
@@ -55,7 +60,7 @@ def test_scripts_without_spaces_are_compared_by_characters(row):
 @pytest.mark.parametrize("name", TABLES)
 def test_every_phrase_of_a_table_is_found_by_itself(name: str):
     """No row has a phrase that can never match, or that its own exceptions hide."""
-    for entry in read_phrases(f"sessions/{name}"):
+    for entry in read_phrases(name):
         for phrase in entry.phrases:
             text = "x".join(phrase.parts) if phrase.is_spaced else "".join(phrase.parts)
             assert phrase.find(normalize(text)) is not None, (name, entry.name, phrase)
@@ -63,10 +68,10 @@ def test_every_phrase_of_a_table_is_found_by_itself(name: str):
 
 def test_the_rules_have_words_in_at_least_eight_languages():
     """Each rule that a person may state in any language; and no row of an unknown rule."""
-    rows = tables.read_rows("sessions/statements")
+    rows = tables.read_rows("sessions/statements") + tables.read_rows("authoring/introductions")
     languages: dict[str, set[str]] = {}
     for rule, language, _phrases in rows:
         languages.setdefault(rule, set()).add(language)
-    assert set(languages) == {*IMPORTANCE, *SUGGESTING}
+    assert set(languages) == {*IMPORTANCE, *SUGGESTING, "note"}
     for rule in ("remember", "lasting", "told", "must-only", "tell-agent"):
         assert len(languages[rule]) >= 8, rule
