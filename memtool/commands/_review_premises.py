@@ -27,6 +27,7 @@ MAX_INDENTED = 6
 MAX_NAMED, MAX_SETTLED = 5, 10
 TARGET = "the target branch"
 """Names the branch that the change goes into in a comment, which quotes no name of a branch."""
+LOWEST = " and all that rest on the same directly"
 HEADING = "Settle in this change (if one still holds, so does what rests on it):"
 
 
@@ -163,7 +164,7 @@ def _format_acts(part: PremisesPart) -> list[str]:
     ]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
-        rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED)}"))
+        rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED, LOWEST)}"))
     return rows
 
 

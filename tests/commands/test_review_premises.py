@@ -7,6 +7,7 @@ import json
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.review import render, review
 from memtool.memory.memory import FieldValue
 
 PREMISE = "sem-2026-02-01-towers-over-40-floors-k3f9"
@@ -96,6 +97,24 @@ def test_a_premise_changes(towers: Sandbox):
     put(towers, ABOVE, CONCLUSION, settled_on=("memory:dec-south",))
     towers.commit("confirmed")
     assert show(towers, "main..pr") == (0, ["Settled by this change: dec-2g54, sem-r8d3"])
+
+
+def test_the_layout_of_a_terminal(towers: Sandbox):
+    """Ids are at the right edge; a title without room for its id has it on the next line."""
+    put(towers, NEWER, supersedes=(PREMISE,))
+    towers.git(
+        "mv", "AGENTS.md", "a-file-of-rules-with-a-long-name-that-fills-the-line-by-itself.md"
+    )
+    towers.git("add", "-A")
+    text = render(review(towers.context(), staged=True), towers.layout(80))
+    assert text.splitlines()[1:7] == [
+        "Towers over 40 floors need a class F review                             sem-k3f9",
+        "  is now: Towers over 50 floors need a class F review                   sem-b7x2",
+        "  rests on it: The north tower gets a class F review                    dec-2g54",
+        "    rests on that: The plan of the north tower allows nine weeks        sem-r8d3",
+        "  named in a-file-of-rules-with-a-long-name-that-fills-the-line-by-itself.md:3",
+        " " * 72 + "dec-2g54",
+    ]
 
 
 def test_two_pull_requests(towers: Sandbox):
