@@ -258,6 +258,27 @@ def test_a_path_is_no_command(site: Site, workflow: str) -> None:
     assert all(" file=.memory/semantic/x%0A" in row or " file=src/" in row for row in commands)
 
 
+def test_what_a_change_takes_away_fails_where_the_base_says_so(site: Site) -> None:
+    """Also a change that was fine before another one was merged; the comment has a task for it."""
+    sandbox = site.sandbox
+    sandbox.git("checkout", "--quiet", "-B", "trunk-tip", site.base)
+    sandbox.write(".memory/config.toml", '[review]\nunsettled = "fail"\n')
+    sandbox.memory("dec-new", "Else.\n", supersedes=("dec-retries",))
+    site.base = sandbox.commit("newer")
+    sandbox.git("push", "--quiet", "origin", "HEAD:trunk")
+    sandbox.git("checkout", "--quiet", "more-retries")
+    source = ("human:Ada", "memory:dec-retries")
+    sandbox.memory("dec-rests", source=source)
+    site.head = sandbox.commit("rests on it")
+    status, runner = site.run("memtool-review.yml", "pull_request", site.pull_request())
+    assert status == 1
+    (comment,) = site.forge.comments
+    assert "\n- [ ] new here, rests on it: `dec-rests` `Title of dec-rests`\n" in comment["body"]
+    assert "\nFirst `git merge origin/trunk`. If one still holds" in comment["body"]
+    (command, *_governed) = list_commands(runner.log)
+    assert command.startswith("error file=.memory/decision/2026-02/dec-rests.md,line=")
+
+
 def test_a_shallow_checkout_is_completed(site: Site) -> None:
     """Also that of a workflow without fetch-depth, which has only the merge commit."""
     status, _runner = site.run("memtool-review.yml", "pull_request", site.pull_request(), depth=1)

@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 
 BROKEN_LINK, BROKEN_SOURCE, NO_SUCH_FILE = "broken-link", "broken-source", "no-such-file"
 """The codes of what is not there, as in `memtool check`."""
-BAD_PREMISE = "bad-premise"
 MAX_REMEDIES = 3
 """Bad citations of one memory for which an error has a hint."""
 _ENDS = {FORGOTTEN: "was forgotten", DEPRECATED: "is deprecated", ENDED: "no longer holds"}
@@ -378,7 +377,7 @@ def _find_premise_faults(
         id_ = item.removeprefix(MEMORY)
         if id_ == memory.id:
             message = f"{key}: {item} is the memory itself"
-            yield Fault(key, item, BAD_PREMISE, message, "cite what it rests on instead")
+            yield _build_premise_fault(key, item, message, "cite what it rests on instead")
         elif id_ in memory.supersedes or id_ in new_ids or not is_id(id_):
             continue
         elif not tree.lineage.is_head(id_):
@@ -390,7 +389,13 @@ def _find_premise_faults(
             if why != ENDED:
                 hint += f"\nif it holds after all: memtool restore {id_}"
             message = f"{key}: {item} {_ENDS[why]}"
-            yield Fault(key, item, BAD_PREMISE, message, hint, causes=(WITHOUT + id_,))
+            yield _build_premise_fault(key, item, message, hint, (WITHOUT + id_,))
+
+
+def _build_premise_fault(
+    key: str, item: str, message: str, hint: str, causes: tuple[str, ...] = ()
+) -> Fault:
+    return Fault(key=key, item=item, code="bad-premise", message=message, hint=hint, causes=causes)
 
 
 def _build_link_fault(context: Context, key: str, item: str) -> Fault:
@@ -403,7 +408,7 @@ def _build_link_fault(context: Context, key: str, item: str) -> Fault:
         if id_ in listed or short_ids.find_short(id_, listed):
             message = f"{key}: {item} is one of your global memories, which nobody else has"
             hint = f"state it here too, and cite that: memtool --global show {id_}"
-            return Fault(key, item, BAD_PREMISE, message, hint, causes=causes)
+            return _build_premise_fault(key, item, message, hint, causes)
     message = f"{key}: {item} names a memory that does not exist"
     return Fault(key, item, BROKEN_LINK, message, "memtool list", causes=causes)
 
@@ -416,7 +421,7 @@ def _build_superseded_fault(state: Unsettled, key: str, item: str) -> Fault:
     if not heads:
         message += " in a circle"
         causes: tuple[str, ...] = (WITHOUT + id_,)
-        return Fault(key, item, BAD_PREMISE, message, "memtool conflicts", causes=causes)
+        return _build_premise_fault(key, item, message, "memtool conflicts", causes)
     title = f" by {write.quote_memory(tree[heads[0]].memory)}"
     message += title if len(heads) == 1 else f" by:{tree.list_titles(heads)}"
     newest = max(heads, key=lambda head: (tree[head].memory.timestamp, head))
@@ -424,4 +429,4 @@ def _build_superseded_fault(state: Unsettled, key: str, item: str) -> Fault:
     hint = f"cite what holds now: {option}" + "\nmemtool conflicts" * (len(heads) > 1)
     causes = tuple(MEMORY + head for head in heads)
     causes += tuple(WITHOUT + head for head in heads if state.find_fault(head))
-    return Fault(key, item, BAD_PREMISE, message, hint, causes=causes)
+    return _build_premise_fault(key, item, message, hint, causes)

@@ -27,6 +27,7 @@ MAX_INDENTED = 6
 MAX_NAMED, MAX_SETTLED = 5, 10
 TARGET = "the target branch"
 """Names the branch that the change goes into in a comment, which quotes no name of a branch."""
+LOWEST = " and all that rest on the same directly"
 HEADING = "Settle in this change (if one still holds, so does what rests on it):"
 
 
@@ -47,11 +48,11 @@ class PremisesPart(Value):
         return self.policy == FAIL and self.review.vouched > 0
 
 
-def count_left(review: PremiseReview) -> str:
+def count_unsettled(review: PremiseReview) -> str:
     """Return how many memories rest on what the change takes away; empty for none."""
-    if not review.left:
+    if not review.unsettled:
         return ""
-    counted = format_count(review.left, "memory rests", "memories rest")
+    counted = format_count(review.unsettled, "memory rests", "memories rest")
     return f"{counted} on what this change takes away"
 
 
@@ -60,7 +61,7 @@ def format_part(part: PremisesPart, layout: Layout) -> list[str]:
     review = part.review
     rows = []
     if review.changes:
-        rows.append(count_left(review))
+        rows.append(count_unsettled(review))
         heading = ""
         for change in review.changes[:MAX_CHANGES]:
             lines = [*_format_change(change, part, layout)]
@@ -163,7 +164,7 @@ def _format_acts(part: PremisesPart) -> list[str]:
     ]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
-        rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED)}"))
+        rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED, LOWEST)}"))
     return rows
 
 
@@ -181,7 +182,7 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
             rows = (lowest, *above)
             is_vouched = any(row.status in VOUCHED and not row.was_unsettled for row in rows)
             counted = format_count(len(above), "memory", "memories")
-            more = f", and {counted} on that" if above else ""
+            ending = f", and {counted} on that" if above else ""
             settled_id = change.id if change.reason == BROKEN else lowest.id
             hints = [command for _label, command in list_acts(part.shorten(settled_id))]
             if part.review.needs_target:
@@ -191,7 +192,7 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
                 level=ERROR if part.policy == FAIL and is_vouched else WARNING,
                 label="Rests on it:",
                 by=lowest.title,
-                message=f"{what}; {part.shorten(lowest.id)} rests on it{more}",
+                message=f"{what}; {part.shorten(lowest.id)} rests on it{ending}",
                 path=change.path or lowest.path,
                 line=change.line if change.path else lowest.line,
                 id=lowest.id,

@@ -124,7 +124,7 @@ class Review(Value):
 
     json_fields = (
         "old new policy touched files unmentioned "
-        "target branch unsettled_policy premises left vouched earlier settled needs_target"
+        "target branch unsettled_policy premises unsettled vouched earlier settled needs_target"
     )
     json_names = (("old", "from"), ("new", "to"))
 
@@ -138,7 +138,7 @@ class Review(Value):
     branch: str = ""
     unsettled_policy: str = WARN
     premises: tuple[PremiseChange, ...] = ()
-    left: int = 0
+    unsettled: int = 0
     vouched: int = 0
     earlier: int = 0
     settled: tuple[SettledConclusion, ...] = ()
@@ -161,14 +161,14 @@ def review(
     format: Annotated[str, FORMATS] = TEXT,
     from_: str = "",
 ) -> Review:
-    """Show which decisions govern a change, if it mentions them, and what it takes away.
+    """Show which decisions govern a change, and what rests on what it takes away.
 
         upheld          a commit has the trailer Upholds: ID
         superseded      a memory of the change replaces it
         referenced      a memory of the change names it
         not mentioned   none of these; if the setting review.policy is fail, the exit code is 1
         broken          a file, name or lines that it cites are gone
-        rests on it     a premise of it changes; with review.unsettled = fail the exit code is 1
+        rests on it     the change takes away what it rests on; as above, with review.unsettled
 
     The change is compared with the tip of A: what A has got since then counts as well.
 
@@ -258,7 +258,7 @@ def _review(context: Context, change: Change, branch: str) -> Review:
         branch=branch,
         unsettled_policy=unsettled_policy,
         premises=premises.changes,
-        left=premises.left,
+        unsettled=premises.unsettled,
         vouched=premises.vouched,
         earlier=premises.earlier,
         settled=premises.settled,
@@ -291,7 +291,7 @@ def _get_premises(review: Review, layout: Layout) -> PremisesPart:
     return PremisesPart(
         PremiseReview(
             review.premises,
-            review.left,
+            review.unsettled,
             review.vouched,
             review.earlier,
             review.settled,
@@ -353,7 +353,7 @@ def _build_report(review: Review, layout: Layout) -> Report:
         counts += f"; {'1 is' if is_single else f'{review.unmentioned:,} are'} not mentioned"
     part = _get_premises(review, layout)
     findings += _review_premises.build_findings(part)
-    unsettled = _review_premises.count_left(part.review)
+    unsettled = _review_premises.count_unsettled(part.review)
     return Report(
         verb="review",
         title="Decisions that govern this change",

@@ -13,6 +13,7 @@ from memtool.search.query import parse_leniently, with_depth
 from memtool.search.scope import ACCESSED
 from memtool.search.sources import SearchAnswer, SearchRequest
 from memtool.search.stages import BY_WORDS
+from memtool.search.unsettled import mark
 from memtool.store.context import Context
 
 TYPE_CHECKING = False
@@ -136,8 +137,7 @@ def _explain_score(result: Result, layout: Layout) -> Iterator[str]:
 
 
 def _list_warnings(result: Result) -> Iterator[str]:
-    unsettled = f"[UNSETTLED] {result.unsettled}" * bool(result.unsettled)
-    warnings = result.notice, result.proposal, unsettled, result.drift, result.renamed
+    warnings = result.notice, result.proposal, mark(result.unsettled), result.drift, result.renamed
     yield from filter(None, warnings)
 
 

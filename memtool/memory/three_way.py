@@ -6,8 +6,7 @@ Keys are merged, not lines. If one side changed a key, that side wins. If both d
     checked                   the later confirmation
     faded, retired, valid_through  the earlier
     importance                the larger
-    tags and other lists      without what either removed, with what either added, sorted;
-                              settled_on is sorted as a whole
+    tags and other lists      without what either removed, with what either added, sorted
     a key of the user's own   like all of the claim: left to git as text
 
 The result does not depend on which side is ours, so merging in any order gives the same. Without a
@@ -20,7 +19,7 @@ in lifecycle keys can be read during a merge.
 from __future__ import annotations
 
 from memtool.memory import document, frontmatter, schema, timestamps
-from memtool.memory.fields import BY_NAME, SETTLED, STATUSES, is_mutable
+from memtool.memory.fields import BY_NAME, LIST_KINDS, STATUSES, is_mutable
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
 from memtool.memory.plain_claim import find_plain_claim
 from memtool.value import Value
@@ -66,13 +65,15 @@ def settle(base: Fields | None, ours: Fields, theirs: Fields) -> Settled:
     olds = {} if base is None else base
     names = {key for fields in (olds, ours, theirs) for key in fields if is_mutable(key)}
     for key in sorted(names):
-        mine, other = ours.get(key), theirs.get(key)
-        old = olds.get(key)
-        if mine == other and (base is None or old == mine):
+        if ours.get(key) == theirs.get(key) and (base is None or olds.get(key) == ours.get(key)):
             continue
+        # An empty list is the same as none.
+        old, mine, other = (fields.get(key) or None for fields in (olds, ours, theirs))
         if key in ("status", "deleted"):
             standing = _settle_standing(base, ours, theirs)
             settled |= {name: standing[name] for name in ("status", "deleted") if name in names}
+        elif key in BY_NAME and BY_NAME[key].kind in LIST_KINDS:  # whichever side changed it
+            settled[key] = _settle_key(key, old, mine, other)
         elif mine == other or (base is not None and old == other):
             settled[key] = mine
         elif base is not None and old == mine:
@@ -170,8 +171,7 @@ def _settle_key(
     )
     items = [item for item in before if item in first and item in two]
     added = sorted({*first, *two}.difference(before))
-    merged = tuple(dict.fromkeys([*items, *added]))
-    return (tuple(sorted(merged)) if key == SETTLED else merged) or None
+    return tuple(dict.fromkeys([*items, *added])) or None
 
 
 def prepare_sides(sides: Sides, path: str = "") -> Sides:
@@ -189,8 +189,9 @@ def prepare_sides(sides: Sides, path: str = "") -> Sides:
     settled = settle(base, ours, theirs)
     names = {key for _fields, lines in read for key in lines if is_mutable(key)}
     for key in sorted(names - settled.keys()):
-        if ours.get(key) == theirs.get(key) and len({rows.get(key) for _f, rows in read}) > 1:
-            settled[key] = _normalize(key, ours.get(key))  # one value in several spellings
+        mine, other = ours.get(key) or None, theirs.get(key) or None
+        if mine == other and len({rows.get(key) for _f, rows in read}) > 1:
+            settled[key] = _normalize(key, mine)  # one value in several spellings
     edited = [_with(text, settled, path) for text in texts]
     return Sides(None if sides.base is None else edited[2], edited[0], edited[1])
 

@@ -137,13 +137,13 @@ VALUES = (PremiseChange, Head, Conclusion, Mention, SettledConclusion)
 class PremiseReview(Value):
     """What a change takes away.
 
-    `left` counts the conclusions to settle, and `vouched` those of them that are confirmed or
+    `unsettled` counts the conclusions to settle, and `vouched` those of them that are confirmed or
     pinned. `earlier` counts those that are as unsettled as before. `needs_target` is true if the
     change lacks a memory that is concerned, so that it cannot settle all of them by itself.
     """
 
     changes: tuple[PremiseChange, ...]
-    left: int
+    unsettled: int
     vouched: int
     earlier: int
     settled: tuple[SettledConclusion, ...]
@@ -173,9 +173,9 @@ class _Comparison:
         self._before.all  # noqa: B018  # judges all at once what is asked one by one below
         members_by_root: dict[str, Members] = {}
         names_by_root: dict[str, set[str]] = {}
-        left = set()
+        open_ids = set()
         for id_, causes in self._find_new_causes():
-            left.add(id_)
+            open_ids.add(id_)
             for cause in causes:
                 root = self._find_root(id_, cause.name)
                 members_by_root.setdefault(root, {}).setdefault(id_, cause)
@@ -183,15 +183,15 @@ class _Comparison:
         room = MAX_CONCLUSIONS
         changes = []
         for root, members in sorted(members_by_root.items()):
-            changes.append(self._build_change(root, members, names_by_root[root], left, room))
+            changes.append(self._build_change(root, members, names_by_root[root], open_ids, room))
             room -= len(changes[-1].conclusions)
         changes = self._with_mentions(changes)
-        vouched = [id_ for id_ in left if self._trees.after[id_].memory.status in VOUCHED]
+        vouched = [id_ for id_ in open_ids if self._trees.after[id_].memory.status in VOUCHED]
         return PremiseReview(
             tuple(changes),
-            len(left),
+            len(open_ids),
             len(vouched),
-            len(self._after.all.keys() - left),
+            len(self._after.all.keys() - open_ids),
             tuple(self._find_settled()),
             self._needs_target(changes),
         )
@@ -228,7 +228,7 @@ class _Comparison:
     # One premise
 
     def _build_change(
-        self, root: str, members: Members, names: set[str], left: set[str], room: int
+        self, root: str, members: Members, names: set[str], open_ids: set[str], room: int
     ) -> PremiseChange:
         reason = next(iter(members.values())).reason
         heads = [name.removeprefix(MEMORY) for name in sorted(names) if name.startswith(MEMORY)]
@@ -246,9 +246,9 @@ class _Comparison:
             heads=rows,
             path=path,
             line=line,
-            count=len(left & members.keys()),
+            count=len(open_ids & members.keys()),
             conclusions=tuple(
-                self._build_conclusion(id_, parent, depth, left)
+                self._build_conclusion(id_, parent, depth, open_ids)
                 for id_, parent, depth in conclusions[:room]
             ),
             mentions=(),
@@ -267,7 +267,9 @@ class _Comparison:
                 lower = members[id_] = self._after.find((id_,))[id_][cause.name]
         return _order_tree(root, members, self._after.is_listed)
 
-    def _build_conclusion(self, id_: str, parent: str, depth: int, left: set[str]) -> Conclusion:
+    def _build_conclusion(
+        self, id_: str, parent: str, depth: int, open_ids: set[str]
+    ) -> Conclusion:
         record = self._trees.after[id_]
         is_touched = self._trees.is_touched(record)
         line = 0
@@ -283,7 +285,7 @@ class _Comparison:
             line=line,
             is_new=is_touched and id_ not in self._trees.before,
             on_target=not is_touched and record.path not in self._paths_of_change,
-            was_unsettled=id_ not in left,
+            was_unsettled=id_ not in open_ids,
         )
 
     def _find_title(self, id_: str) -> str:

@@ -79,6 +79,11 @@ def summarize(causes: Sequence[CauseReport]) -> str:
     return f"{causes[0].describe()}{hidden}"
 
 
+def mark(unsettled: str) -> str:
+    """Return the warning that an unsettled memory is found with, empty for any other."""
+    return f"[UNSETTLED] {unsettled}" if unsettled else ""
+
+
 class LinkedMemory(Value):
     """A premise or conclusion of a memory.
 

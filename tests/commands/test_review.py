@@ -53,8 +53,8 @@ def test_the_json_says_what_the_text_says(base: Sandbox) -> None:
     change(base)
     answer = base.json("review", "main..HEAD")
     keys = (
-        "from to policy touched files unmentioned target branch unsettled_policy premises left "
-        "vouched earlier settled needs_target"
+        "from to policy touched files unmentioned target branch unsettled_policy premises "
+        "unsettled vouched earlier settled needs_target"
     )
     assert " ".join(answer) == keys
     assert answer["from"] == base.git("rev-parse", "main").strip()

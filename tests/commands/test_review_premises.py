@@ -7,6 +7,7 @@ import json
 import pytest
 from conftest import Sandbox
 
+from memtool.commands.review import render, review
 from memtool.memory.memory import FieldValue
 
 PREMISE = "sem-2026-02-01-towers-over-40-floors-k3f9"
@@ -96,6 +97,24 @@ def test_a_premise_changes(towers: Sandbox):
     put(towers, ABOVE, CONCLUSION, settled_on=("memory:dec-south",))
     towers.commit("confirmed")
     assert show(towers, "main..pr") == (0, ["Settled by this change: dec-2g54, sem-r8d3"])
+
+
+def test_the_layout_of_a_terminal(towers: Sandbox):
+    """Ids are at the right edge; a title without room for its id has it on the next line."""
+    put(towers, NEWER, supersedes=(PREMISE,))
+    towers.git(
+        "mv", "AGENTS.md", "a-file-of-rules-with-a-long-name-that-fills-the-line-by-itself.md"
+    )
+    towers.git("add", "-A")
+    text = render(review(towers.context(), staged=True), towers.layout(80))
+    assert text.splitlines()[1:7] == [
+        "Towers over 40 floors need a class F review                             sem-k3f9",
+        "  is now: Towers over 50 floors need a class F review                   sem-b7x2",
+        "  rests on it: The north tower gets a class F review                    dec-2g54",
+        "    rests on that: The plan of the north tower allows nine weeks        sem-r8d3",
+        "  named in a-file-of-rules-with-a-long-name-that-fills-the-line-by-itself.md:3",
+        " " * 72 + "dec-2g54",
+    ]
 
 
 def test_two_pull_requests(towers: Sandbox):
@@ -213,7 +232,7 @@ def test_only_what_somebody_vouched_for_fails(sandbox: Sandbox, status: str, cod
     sandbox.git("add", "-A")
     assert show(sandbox, "--staged")[0] == code
     answer = sandbox.json("review", "--staged")
-    assert (answer["left"], answer["vouched"]) == (1, code)
+    assert (answer["unsettled"], answer["vouched"]) == (1, code)
     assert answer["premises"][0]["conclusions"][0]["status"] == status
 
 
@@ -343,7 +362,7 @@ def test_a_memory_that_both_sides_changed_is_merged(towers: Sandbox, side: str):
     put(towers, CONCLUSION, PREMISE, tags=("tower",))
     towers.commit("tagged")
     assert show(towers, f"{target}..{change}")[0] == 0
-    assert towers.json("review", f"{target}..{change}")["left"] == 0
+    assert towers.json("review", f"{target}..{change}")["unsettled"] == 0
 
 
 def test_a_claim_that_both_sides_changed_is_told(towers: Sandbox):
@@ -374,7 +393,7 @@ def test_moved_files_of_memories(towers: Sandbox):
     for range_ in ("main..pr", "pr..main"):
         done = towers.run("review", range_)
         assert (done.returncode, "duplicate" in done.stderr) == (0, False)
-        assert towers.json("review", range_)["left"] == 0
+        assert towers.json("review", range_)["unsettled"] == 0
 
 
 def test_a_code_file_of_a_memory_on_the_target_only(towers: Sandbox):

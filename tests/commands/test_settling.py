@@ -52,14 +52,14 @@ def accepted(sandbox: Sandbox, id_: str) -> tuple[str, ...]:
 
 
 def succeed(sandbox: Sandbox, *words: str) -> str:
-    """Run a verb; return what it told."""
+    """Run a verb; return what it prints."""
     done = sandbox.run(*words)
     assert done.returncode == 0, done.stderr
     return done.stderr
 
 
 def refuse(sandbox: Sandbox, *words: str) -> str:
-    """Run a verb that refuses and changes nothing; return what it told."""
+    """Run a verb that refuses and changes nothing; return what it prints."""
     before = sandbox.git("status", "--porcelain"), sandbox.git("rev-parse", "HEAD")
     done = sandbox.run(*words)
     assert done.returncode == 2, done.stdout
@@ -75,18 +75,18 @@ def test_a_plain_confirmation_is_refused_until_somebody_looked(tower: Sandbox) -
         "hint: memtool supersede dec-2g54 TITLE\n"
         "hint: still true: memtool confirm dec-2g54 --still-holds\n"
     )
-    told = refuse(tower, "confirm", PLAN)
-    assert "dec-2g54 rests on what is now sem-b7x2" in told
-    assert "still true: memtool confirm dec-2g54 --still-holds" in told
+    reply = refuse(tower, "confirm", PLAN)
+    assert "dec-2g54 rests on what is now sem-b7x2" in reply
+    assert "still true: memtool confirm dec-2g54 --still-holds" in reply
     assert tower.json("confirm", NEW)["changes"]
 
 
 def test_a_premise_changes_and_is_settled_and_changes_again(tower: Sandbox) -> None:
     """The lowest settles what rests on it, in one commit, until another cause comes."""
     assert unsettled(tower) == {NORTH: [f"memory:{NEW}"], PLAN: [f"memory:{NEW}"]}
-    told = succeed(tower, "confirm", NORTH, "--still-holds", "--commit")
-    assert "dec-2g54 still holds, although sem-k3f9 is now sem-b7x2\n" in told
-    assert "1 memory that rests on it is settled too: sem-r8d3\n" in told
+    reply = succeed(tower, "confirm", NORTH, "--still-holds", "--commit")
+    assert "dec-2g54 still holds, although sem-k3f9 is now sem-b7x2\n" in reply
+    assert "1 memory that rests on it is settled too: sem-r8d3\n" in reply
     assert accepted(tower, NORTH) == (f"memory:{NEW}",)
     assert tower.context().tree()[NORTH].memory.table("checked")["at"]
     assert unsettled(tower) == {}
@@ -118,10 +118,10 @@ def test_undo_takes_a_settling_back(tower: Sandbox) -> None:
 def test_several_are_settled_in_one_commit(tower: Sandbox) -> None:
     """By a query as well; each accepts the causes of its own."""
     before = tower.git("rev-list", "--count", "HEAD")
-    told = succeed(tower, "confirm", "is:unsettled", "--still-holds", "--commit")
-    assert "dec-2g54 still holds, although sem-k3f9 is now sem-b7x2\n" in told
-    assert "sem-r8d3 still holds, although dec-2g54 rests on what is now sem-b7x2\n" in told
-    assert "settled too" not in told
+    reply = succeed(tower, "confirm", "is:unsettled", "--still-holds", "--commit")
+    assert "dec-2g54 still holds, although sem-k3f9 is now sem-b7x2\n" in reply
+    assert "sem-r8d3 still holds, although dec-2g54 rests on what is now sem-b7x2\n" in reply
+    assert "settled too" not in reply
     assert int(tower.git("rev-list", "--count", "HEAD")) == int(before) + 1
     assert accepted(tower, NORTH) == accepted(tower, PLAN) == (f"memory:{NEW}",)
 
@@ -135,20 +135,20 @@ def test_drift_and_premises_are_settled_alike_and_told_apart(tower: Sandbox) -> 
     code.unlink()
     tower.commit()
     assert "sem-file" in refuse(tower, "confirm", "sem-file", "--commit")
-    told = refuse(tower, "confirm", "dec-on-file", "--commit")
-    assert "what sem-file cites is gone" in told
-    told = succeed(tower, "confirm", "sem-file", "--still-holds", "--commit")
-    assert "sem-file still holds, although what it cites is gone\n" in told
-    assert "1 memory that rests on it is settled too: dec-on-file\n" in told
+    reply = refuse(tower, "confirm", "dec-on-file", "--commit")
+    assert "what sem-file cites is gone" in reply
+    reply = succeed(tower, "confirm", "sem-file", "--still-holds", "--commit")
+    assert "sem-file still holds, although what it cites is gone\n" in reply
+    assert "1 memory that rests on it is settled too: dec-on-file\n" in reply
     assert accepted(tower, "sem-file") == ()
-    assert "sem-r8d3" not in told
+    assert "sem-r8d3" not in reply
     assert tower.json("confirm", "dec-on-file")["changes"]
 
 
 def test_without_a_cause_it_is_a_plain_confirmation(standing: Sandbox) -> None:
     """Nothing is added, and nothing is said."""
-    told = succeed(standing, "confirm", NORTH, "--still-holds", "--commit")
-    assert "still holds" not in told
+    reply = succeed(standing, "confirm", NORTH, "--still-holds", "--commit")
+    assert "still holds" not in reply
     assert accepted(standing, NORTH) == ()
 
 
@@ -215,8 +215,8 @@ TEXT = ("--body", "A tower of more than 40 floors has a class F review first.")
 
 def test_a_premise_in_other_words_unsettles_nothing(standing: Sandbox) -> None:
     """Each direct conclusion accepts the new words, in the same commit."""
-    told = succeed(standing, *REWORDED, *TEXT, "--with-conclusions", "--commit")
-    assert "2 memories that rest on sem-k3f9 are settled: dec-2g54, dec-5h6j\n" in told
+    reply = succeed(standing, *REWORDED, *TEXT, "--with-conclusions", "--commit")
+    assert "2 memories that rest on sem-k3f9 are settled: dec-2g54, dec-5h6j\n" in reply
     assert unsettled(standing) == {}
     assert standing.git("status", "--porcelain") == ""
     (new,) = (i for i in standing.context().tree().ids if i not in (OLD, NORTH, PLAN, OTHER))
@@ -232,16 +232,16 @@ def test_a_premise_in_other_words_unsettles_nothing(standing: Sandbox) -> None:
 
 def test_it_is_needed(standing: Sandbox) -> None:
     """Without it a note says what is unsettled now."""
-    told = succeed(standing, *REWORDED, *TEXT, "--commit")
-    assert "3 memories rest on it and are unsettled now (memtool list is:unsettled)\n" in told
+    reply = succeed(standing, *REWORDED, *TEXT, "--commit")
+    assert "3 memories rest on it and are unsettled now (memtool list is:unsettled)\n" in reply
     assert set(unsettled(standing)) == {NORTH, OTHER, PLAN}
 
 
 def test_what_was_unsettled_before_stays_so(tower: Sandbox) -> None:
     """Other words of the new premise say nothing of the change before."""
     call = ("supersede", NEW, "Towers over 50 floors have a class F review")
-    told = succeed(tower, *call, *TEXT, "--with-conclusions", "--commit")
-    assert "nothing rests on sem-b7x2, so there is nothing to settle\n" in told
+    reply = succeed(tower, *call, *TEXT, "--with-conclusions", "--commit")
+    assert "nothing rests on sem-b7x2, so there is nothing to settle\n" in reply
     assert set(unsettled(tower)) == {NORTH, PLAN}
 
 
@@ -277,8 +277,8 @@ def test_changes_of_others_are_not_committed_with_it(standing: Sandbox) -> None:
     """Nothing is written then; without --commit all stays in the worktree."""
     path = standing.path / f".memory/decision/2026-02/{OTHER}.md"
     path.write_text(path.read_text().replace("confidence", "importance: 0.9\nconfidence"))
-    told = refuse(standing, *REWORDED, *TEXT, "--with-conclusions", "--commit")
-    assert "dec-2026-02-01-south-tower-5h6j.md has uncommitted changes" in told
+    reply = refuse(standing, *REWORDED, *TEXT, "--with-conclusions", "--commit")
+    assert "dec-2026-02-01-south-tower-5h6j.md has uncommitted changes" in reply
     succeed(standing, *REWORDED, *TEXT, "--with-conclusions")
     assert unsettled(standing) == {}
     assert accepted(standing, OTHER)
@@ -308,11 +308,11 @@ def test_an_agent_only_proposes(standing: Sandbox) -> None:
 
 def test_a_dry_run_writes_nothing(standing: Sandbox) -> None:
     """It names what it would settle."""
-    told = succeed(standing, *REWORDED, *TEXT, "--with-conclusions", "--dry-run")
-    assert "2 memories that rest on sem-k3f9 would be settled: dec-2g54, dec-5h6j\n" in told
+    reply = succeed(standing, *REWORDED, *TEXT, "--with-conclusions", "--dry-run")
+    assert "2 memories that rest on sem-k3f9 would be settled: dec-2g54, dec-5h6j\n" in reply
     assert standing.git("status", "--porcelain") == ""
-    told = succeed(standing, "confirm", NORTH, "--still-holds", "--dry-run")
-    assert "unsettled" not in told
+    reply = succeed(standing, "confirm", NORTH, "--still-holds", "--dry-run")
+    assert "unsettled" not in reply
 
 
 # What an act leaves unsettled
@@ -341,5 +341,5 @@ def test_replaced_and_replaced_again(sandbox: Sandbox) -> None:
     """The note after a second change counts what it reaches, although it cites the first."""
     write_tower(sandbox, is_replaced=False)
     replace_premise(sandbox)
-    told = succeed(sandbox, "supersede", NEW, "Towers over 60 floors need it", *TEXT)
-    assert "2 memories rest on it and are unsettled now" in told
+    reply = succeed(sandbox, "supersede", NEW, "Towers over 60 floors need it", *TEXT)
+    assert "2 memories rest on it and are unsettled now" in reply

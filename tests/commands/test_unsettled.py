@@ -38,9 +38,9 @@ def test_search_and_list_mark_the_hits(tower: Sandbox):
         answer = tower.json(*call)
         states = {NEW: "", NORTH: CHANGED, PLAN: DEEP}
         assert {id_: find_row(answer, id_)["unsettled"] for id_ in states} == states
-    found = tower.run("search", "north", "tower").stdout
-    assert "! [UNSETTLED] sem-k3f9 is now sem-b7x2\n" in found
-    assert "! [UNSETTLED] sem-k3f9 is now sem-b7x2 (through dec-2g54)\n" in found
+    text = tower.run("search", "north", "tower").stdout
+    assert "! [UNSETTLED] sem-k3f9 is now sem-b7x2\n" in text
+    assert "! [UNSETTLED] sem-k3f9 is now sem-b7x2 (through dec-2g54)\n" in text
     listed = tower.run("list").stdout.splitlines()
     assert sum("  unsettled  " in line for line in listed) == 2
     rows = map(json.loads, tower.run("list", "--format", "jsonl").stdout.splitlines())

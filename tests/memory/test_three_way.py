@@ -117,14 +117,14 @@ def deleted(at: dict[str, str], reason: str = "", was: str = "confirmed") -> dic
             {"settled_on": ("memory:dec-m",)},
             {"settled_on": ("memory:dec-m", "without:dec-b"), "checked": MONDAY},
             {"settled_on": ("memory:dec-a", "memory:dec-m"), "checked": TUESDAY},
-            {"settled_on": ("memory:dec-a", "memory:dec-m", "without:dec-b"), "checked": TUESDAY},
+            {"settled_on": ("memory:dec-m", "memory:dec-a", "without:dec-b"), "checked": TUESDAY},
             id="the causes of both, in order",
         ),
         pytest.param(
             {"settled_on": ("memory:dec-m", "without:dec-b")},
             {"settled_on": ("without:dec-b",)},
             {"settled_on": ("memory:dec-m", "without:dec-b", "without:dec-b", "memory:dec-a")},
-            {"settled_on": ("memory:dec-a", "without:dec-b")},
+            {"settled_on": ("without:dec-b", "memory:dec-a")},
             id="without the cause that one took back, and each once",
         ),
         pytest.param(
