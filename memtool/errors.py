@@ -101,6 +101,7 @@ ERROR_CODES: dict[str, str] = {
     "redaction": "the secret is part of the memory's id or structure",
     "redaction-key": "the key for hashes cannot be read or created",
     "refused": "the change was declined, or the host's settings forbid it",
+    "rests-on-change": "what the memory rests on no longer holds",
     "rewrite": "git-filter-repo failed; only its mirror was changed",
     "rewritten": "history was rewritten, so versions cannot be ordered",
     "session-damaged": "a file of the session is damaged",
@@ -122,7 +123,6 @@ ERROR_CODES: dict[str, str] = {
     "unknown-query": "no saved query has this name",
     "unknown-revision": "git does not know the revision",
     "unproven": "the rewritten history failed verification and must not be pushed",
-    "unsettled": "what the memory rests on no longer holds",
     "unrelated": "the commits have no common history",
     "usage": "the call is wrong; the hint shows the right form",
 }

@@ -178,8 +178,8 @@ def test_the_hints_of_the_golden_errors_can_be_pasted() -> None:
 BY_MESSAGE = {
     *("bad-event", "foreign-request", "media-type", "model-absent", "no-filter-repo", "no-home"),
     *("no-job", "no-revision", "no-ssh-keygen", "no-web", "not-signed", "odd-settings"),
-    *("partial-commit", "port-taken", "rewrite", "session-damaged", "session-full"),
-    *("sessions-full", "shared-hooks", "too-slow", "unasked", "unknown-event"),
+    *("partial-commit", "port-taken", "rests-on-change", "rewrite", "session-damaged"),
+    *("session-full", "sessions-full", "shared-hooks", "too-slow", "unasked", "unknown-event"),
 }
 """Codes whose tests name the message or the status of HTTP alone."""
 

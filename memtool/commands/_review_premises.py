@@ -120,7 +120,7 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
 
 def _describe_fault(change: PremiseChange) -> str:
     """Return why a premise no longer holds, as a clause."""
-    return FAULTS.get(change.reason, "it supersedes itself")
+    return FAULTS.get(change.reason, "{} supersedes itself").format("it")
 
 
 def _label(row: Conclusion, depth: int, branch: str) -> str:

@@ -43,7 +43,7 @@ class Settling(Value):
             f"cannot confirm {quote_memory(memory)}: {clauses}",
             hint=f"memtool supersede {memory.id} TITLE\n"
             f"still true: memtool confirm {self.lowest[memory.id]} --still-holds",
-            code="unsettled",
+            code="rests-on-change",
         )
 
     def explain(self, id_: str, *, is_broken: bool) -> str:

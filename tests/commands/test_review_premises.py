@@ -247,7 +247,7 @@ def test_only_what_somebody_vouched_for_fails(sandbox: Sandbox, status: str, cod
             },
             "it was forgotten",
         ),
-        ({"valid_through": "2026-02-20"}, "its time is over"),
+        ({"valid_through": "2026-02-20"}, "it has expired"),
     ],
 )
 def test_a_premise_no_longer_holds(towers: Sandbox, fields: dict[str, FieldValue], clause: str):

@@ -6,7 +6,7 @@ rests on it, and the edges between them. The query of `premises_sql` must agree 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from itertools import cycle
 from typing import NamedTuple
@@ -19,6 +19,7 @@ from premises_sql import find_causes
 
 from memtool.index import index
 from memtool.memory import timestamps
+from memtool.memory.drift import BROKEN, Drift
 from memtool.memory.memory import FieldValue, Memory
 from memtool.search.unsettled import Unsettled
 from memtool.store.state import close_shared
@@ -274,8 +275,8 @@ class Variant(NamedTuple):
     """The causes of each memory that counts, perhaps none."""
 
 
-def list_variants(event_name: str) -> Iterator[Variant]:
-    event, edges = EVENTS[event_name], cycle(EDGES)
+def list_variants(event_name: str, event: Event) -> Iterator[Variant]:
+    edges = cycle(EDGES)
     for settling, settle in SETTLINGS.items():
         settled, causes = settle(event)
         for shape, build in SHAPES.items():
@@ -289,6 +290,19 @@ def make_records(*memories: Memory) -> Tree:
     return make_tree(*(Record(each, f".memory/{each.id}.md", "") for each in memories))
 
 
+class Witness:
+    """Says that the code of some memories is gone."""
+
+    def __init__(self, broken: AbstractSet[str]) -> None:
+        self.broken = broken
+
+    def __call__(self, record: Record) -> Drift | None:
+        return Drift(BROKEN, "") if record.id in self.broken else None
+
+    def find(self, records: Iterable[Record]) -> dict[str, Drift]:
+        return {record.path: drift for record in records if (drift := self(record))}
+
+
 def collect(unsettled: Unsettled) -> dict[str, set[str]]:
     return {id_: set(causes) for id_, causes in unsettled.all.items()}
 
@@ -296,7 +310,7 @@ def collect(unsettled: Unsettled) -> dict[str, set[str]]:
 @pytest.mark.parametrize("event", EVENTS)
 def test_each_variant(event: str):
     """Asked alone, unsettled of all, and by the query of the oracle."""
-    for variant in list_variants(event):
+    for variant in list_variants(event, EVENTS[event]):
         tree = make_records(*variant.memories)
         answer = collect(Unsettled(tree, NOW_S))
         for id_, causes in variant.expected.items():
@@ -308,8 +322,43 @@ def test_each_variant(event: str):
             assert find_causes(rows, today=TODAY) == answer, variant.name
 
 
+BROKEN_EVENTS: dict[str, tuple[Event, str]] = {
+    "broken": (Event([P], {"without:p"}), "p"),
+    "the superseding one is broken": (
+        Event([P, replace("n", "p")], {"memory:n"}, {"without:n"}),
+        "n",
+    ),
+    "broken, and rests on what is out": (
+        Event(
+            [make("p", **rest_on("o")), make("o", status="deprecated")],
+            {"without:o", "without:p"},
+        ),
+        "p",
+    ),
+    "the same words, broken": (Event([P, replace("n", "p", **WORDS)], {"without:n"}), "n"),
+    "accepted, broken, and rests on what is out": (
+        Event(
+            [P, replace("n", "p", **rest_on("o")), make("o", status="deprecated")],
+            {"memory:n"},
+            {"without:n", "without:o"},
+        ),
+        "n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_EVENTS)
+def test_each_variant_of_code_that_is_gone(name: str):
+    event, broken = BROKEN_EVENTS[name]
+    for variant in list_variants(name, event):
+        unsettled = Unsettled(make_records(*variant.memories), NOW_S, Witness({broken}))  # type: ignore[arg-type]
+        for id_, causes in variant.expected.items():
+            assert set(unsettled.find([id_]).get(id_, ())) == causes, variant.name
+            assert set(unsettled.all.get(id_, ())) == causes, variant.name
+
+
 def test_there_are_enough_variants():
-    assert sum(1 for event in EVENTS for _variant in list_variants(event)) >= 400
+    assert sum(1 for item in EVENTS.items() for _variant in list_variants(*item)) >= 400
 
 
 def rename(memory: Memory, prefix: str) -> Memory:
@@ -338,8 +387,8 @@ def test_variants_in_files(sandbox: Sandbox):
     """The index knows each of them by the files of one repository."""
     expected: set[str] = set()
     number = 0
-    for event in EVENTS:
-        for variant in list_variants(event):
+    for name, event in EVENTS.items():
+        for variant in list_variants(name, event):
             _event, settling, shape, _edge = variant.name.rsplit(", ", 3)
             if settling not in (NOTHING, ACCEPTED) or shape not in REAL_SHAPES:
                 continue
@@ -392,12 +441,14 @@ def draw_memory(draw: st.DrawFn, id_: str) -> Memory:
 GRAPHS = st.tuples(*(draw_memory(id_) for id_ in IDS[:-1]))
 
 
-@given(GRAPHS, st.lists(st.sampled_from(IDS), max_size=3))
-def test_a_random_graph_is_as_the_oracle_says(graph: tuple[Memory, ...], ids: list[str]):
-    tree = make_records(*graph)
-    every = collect(Unsettled(tree, NOW_S))
-    assert every == find_causes(graph, today=TODAY)
-    unsettled = Unsettled(tree, NOW_S)
+@given(GRAPHS, st.lists(st.sampled_from(IDS), max_size=3), st.sets(st.sampled_from(IDS)))
+def test_a_random_graph_is_as_the_oracle_says(
+    graph: tuple[Memory, ...], ids: list[str], broken: set[str]
+):
+    tree, witness = make_records(*graph), Witness(broken)
+    every = collect(Unsettled(tree, NOW_S, witness))  # type: ignore[arg-type]
+    assert every == find_causes(graph, today=TODAY, broken=broken)
+    unsettled = Unsettled(tree, NOW_S, witness)  # type: ignore[arg-type]
     answer = {
         id_: set(causes) for id_, causes in unsettled.find(ids).items() if unsettled.is_listed(id_)
     }
