@@ -193,7 +193,6 @@ CHOICES: tuple[Choice, ...] = (
             "file",
             "source",
             "supersedes",
-            "with_conclusions",
             "said_by_user",
             "keep_citation",
             "commit",
