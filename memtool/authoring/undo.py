@@ -25,7 +25,7 @@ from memtool.memory import changes
 from memtool.memory.changes import Version, id_from_path
 from memtool.memory.fields import SETTLED
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
-from memtool.memory.premises import MEMORY
+from memtool.memory.premises import MEMORY, accept
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.store import files, usage_log, versions
 from memtool.store.commits import commit_files, discard
@@ -490,7 +490,7 @@ def _unsettling(
         return {SETTLED: tuple(name for name in memory.items(SETTLED) if name != cause) or None}
 
     def again(memory: Memory) -> Fields:
-        return {SETTLED: tuple(sorted({*memory.items(SETTLED), cause}))}
+        return {SETTLED: accept(memory, (cause,))}
 
     if paths:
         write.change_all(context, ids, without, "undo", dry_run=dry_run)

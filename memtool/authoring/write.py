@@ -29,7 +29,7 @@ from memtool.memory import document, ids, schema, short_ids
 from memtool.memory.changes import id_from_path
 from memtool.memory.fields import BY_NAME, SETTLED
 from memtool.memory.memory import Fields, FieldValue, Memory, to_text
-from memtool.memory.premises import MEMORY
+from memtool.memory.premises import MEMORY, accept
 from memtool.memory.visibility import is_alive
 from memtool.redaction.find import build_allowlist, clean_text
 from memtool.redaction.mask import Mask
@@ -314,7 +314,7 @@ def _settle_all(
     """
 
     def settle(memory: Memory) -> Fields:
-        return {SETTLED: tuple(sorted({*memory.items(SETTLED), f"{MEMORY}{id_}"}))}
+        return {SETTLED: accept(memory, (f"{MEMORY}{id_}",))}
 
     if not readings:
         return []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
-from memtool.memory.premises import BROKEN, FAULTS
+from memtool.memory.premises import ACTS, BROKEN, FAULTS
 from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
 from memtool.value import Value, first_few, format_count
@@ -146,11 +146,8 @@ def _format_row(indent: str, text: str, name: str, layout: Layout) -> list[str]:
 
 def list_acts(short_id: str) -> tuple[tuple[str, str], ...]:
     """Return the three ways to settle a memory: when, and the command."""
-    return (
-        ("it still holds", f"memtool confirm {short_id} --still-holds"),
-        ("it has changed", f"memtool supersede {short_id} TITLE"),
-        ("never true now", f"memtool forget {short_id} --reason TEXT"),
-    )
+    commands = (command.format(short_id) for _when, command in ACTS)
+    return tuple(zip(("it still holds", "it has changed", "never true now"), commands, strict=True))
 
 
 def _format_acts(part: PremisesPart) -> list[str]:

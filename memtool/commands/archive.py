@@ -17,6 +17,7 @@ from memtool.memory import lifecycle, timestamps
 from memtool.memory.drift import BROKEN, Drift, describe_base, describe_file
 from memtool.memory.fields import SETTLED
 from memtool.memory.memory import Fields, FieldValue, Memory
+from memtool.memory.premises import accept
 from memtool.search.features import list_governed_paths
 from memtool.search.scope import build_drift_witness
 from memtool.search.suggested_files import suggest_files
@@ -109,8 +110,7 @@ def confirm(
         checked |= {"commit": head} if head else {}
         checked |= {"saw": lines[memory.id]} if lines.get(memory.id) else {}
         status = "pinned" if memory.status == "pinned" else "confirmed"
-        settled = tuple(sorted({*memory.items(SETTLED), *names}))
-        own: KeyChanges = {SETTLED: settled} if names else {}
+        own: KeyChanges = {SETTLED: accept(memory, names)} if names else {}
         return {"status": status, "checked": checked, "retired": None, **own, **added(memory)}
 
     done = _vouch(context, selection, changes, "confirm", look=look, **options)

@@ -16,7 +16,7 @@ from memtool.commands._render import (
 from memtool.index import index
 from memtool.memory import ids, lifecycle, timestamps
 from memtool.memory.drift import SAME, TOUCHED, Drift, describe_base, describe_lines
-from memtool.memory.fields import BY_NAME, NUMBER_KINDS, OWN_PREFIX, order
+from memtool.memory.fields import BY_NAME, NUMBER_KINDS, OWN_PREFIX, RELATIONS, order
 from memtool.memory.memory import Fields, FieldValue, Section, split_sections, to_text
 from memtool.memory.premises import MEMORY, REPLACED
 from memtool.memory.trust import Origin, Proof
@@ -93,6 +93,20 @@ class MemoryView(MemoryRow):
     """Files that it probably governs: an imported decision whose text names them."""
     has_all_keys: bool = False
     """Whether the text has every key; JSON always has."""
+
+    def list_relations(self, keys: Iterable[str]) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the ids by some keys and by the reverse relations, by name, if there are any.
+
+        What it is derived from or led to is left out if that is a premise or a conclusion.
+        """
+        linked = {memory.id for memory in (*self.premises, *self.conclusions)}
+        named = [(key, self.fields[key]) for key in keys if key in self.fields]
+        rows = [(name, (ids,) if isinstance(ids, str) else tuple(ids)) for name, ids in named]
+        related = [
+            (name, tuple(id_ for id_ in ids if not (name.startswith("derived") and id_ in linked)))
+            for name, ids in (*rows, *self.relations.items())
+        ]
+        return [(name, ids) for name, ids in related if ids]
 
     def plain(self) -> dict[str, Any]:
         """Return one flat object: the row, every key of the frontmatter, then derived values."""
@@ -220,7 +234,6 @@ def _name_kind(shown: MemoryView) -> str:
 
 _Fact = tuple[str, list[str], bool]
 """A row of the facts: its name, its lines, and whether it needs attention."""
-RELATIONS = ("supersedes", "related_to", "resolves", "derived_from", "parent", "blocked_by")
 SHOWN_KEYS = ("files", "tags", "source")
 
 
@@ -251,23 +264,14 @@ def _list_facts(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
     suggested = ", ".join(shown.suggested_files)
     accept = layout.hint(f"memtool confirm {layout.short(shown.id)} --accept-files adds them")
     yield "Probably", [f"{suggested} ({accept})"] if suggested else [], False
-    yield from _list_relations(shown, layout)
+    for name, related in shown.list_relations(RELATIONS):
+        yield _name_key(name), _name_all(related, layout), False
     if shown.expires_at and shown.state == lifecycle.ALIVE:
         yield "Until", [shown.expires_at], False
     if shown.due_at and not shown.due:
         yield "Review", [f"due after {shown.due_at[:10]}"], False
     signatures = [f"{proof.by} ({proof.how})" for proof in shown.signed_by]
     yield "Signed by", signatures, False
-
-
-def _list_relations(shown: MemoryView, layout: Layout) -> Iterator[_Fact]:
-    """Yield the memories that it is related to, without its premises and conclusions."""
-    linked = {memory.id for memory in (*shown.premises, *shown.conclusions)}
-    own = [(key, shown.fields.get(key, ())) for key in RELATIONS]
-    for name, related in (*own, *shown.relations.items()):
-        hidden = linked if name.startswith("derived") else ()
-        shown_ids = [id_ for id_ in related if id_ not in hidden]
-        yield _name_key(name), _name_all(shown_ids, layout), False
 
 
 def _list_remaining_keys(shown: MemoryView) -> Iterator[_Fact]:

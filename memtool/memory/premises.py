@@ -13,7 +13,8 @@ graphs are harmless.
 
 from __future__ import annotations
 
-from memtool.memory.memory import is_generated
+from memtool.memory.fields import CAUSE_KINDS, SETTLED
+from memtool.memory.memory import has_reason_added, is_generated
 from memtool.value import Value
 
 TYPE_CHECKING = False
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 MAX_CAUSES = 16
 """The nearest causes that a memory has, by depth and then by name; others are left out."""
 
-MEMORY, WITHOUT = "memory:", "without:"
+MEMORY, WITHOUT = (f"{kind}:" for kind in CAUSE_KINDS)
 """The beginnings of causes: what a premise is now, and what no longer holds."""
 
 REPLACED, FORGOTTEN, DEPRECATED = "replaced", "forgotten", "deprecated"
@@ -98,6 +99,21 @@ def find_premises(memory: Memory) -> tuple[str, ...]:
     ids = dict.fromkeys((*(source.removeprefix(MEMORY) for source in cited), *derived_from))
     own = {memory.id, *memory.supersedes}
     return tuple(id_ for id_ in ids if id_ not in own)
+
+
+def accept(memory: Memory, causes: Iterable[str]) -> tuple[str, ...]:
+    """Return the causes that a memory accepts together with others, each once, sorted."""
+    return tuple(sorted({*memory.items(SETTLED), *causes}))
+
+
+def says_same(old: Memory, new: Memory) -> bool:
+    """Return whether two memories have the same title and body.
+
+    The reason that `resolve` and `undo` add to the text that holds makes no difference.
+    """
+    return old.title == new.title and (
+        new.body.split() == old.body.split() or has_reason_added(new.body, old.body)
+    )
 
 
 def find_causes(

@@ -11,7 +11,6 @@ from memtool.errors import MemtoolError
 from memtool.memory import drift
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
 from memtool.memory.premises import BROKEN, ENDED, MAX_CAUSES, MEMORY, REPLACED
-from memtool.memory.visibility import OUT_OF_USE
 from memtool.search.levels import find_digests_in_use
 from memtool.search.unsettled import Unsettled
 from memtool.store.grep import find_words
@@ -373,8 +372,7 @@ class _Comparison:
         record = self._trees.after.get(id_)
         if record is None or record.memory.status == ARCHIVED:
             return False
-        is_in_use = self._after.lineage.is_head(id_) and record.memory.status not in OUT_OF_USE
-        return not is_in_use or not self._after.find((id_,))
+        return not self._after.is_listed(id_) or not self._after.find((id_,))
 
     # Where ids are named
 

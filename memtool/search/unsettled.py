@@ -11,7 +11,6 @@ from memtool.memory import premises, timestamps
 from memtool.memory.changes import id_from_path
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
 from memtool.memory.fields import SETTLED
-from memtool.memory.memory import has_reason_added
 from memtool.memory.premises import (
     BROKEN,
     ENDED,
@@ -155,6 +154,24 @@ class Unsettled:
                 todo += (premise, *self.lineage.find_heads(premise))
         return edges
 
+    def list_below(self, ids: Iterable[str]) -> list[str]:
+        """Return these memories, what they rest on at any depth, and what that is now.
+
+        Each once, the nearest first; only those in the tree.
+        """
+        level = [*dict.fromkeys(id_ for id_ in ids if id_ in self.tree)]
+        below = dict.fromkeys(level)
+        while level:
+            cited = [premise for upper in level for premise in self.list_premises(upper)]
+            heads = [head for premise in cited for head in self.lineage.find_heads(premise)]
+            level = [
+                id_
+                for id_ in dict.fromkeys((*cited, *heads))
+                if id_ not in below and id_ in self.tree
+            ]
+            below.update(dict.fromkeys(level))
+        return [*below]
+
     def list_premises(self, id_: str) -> tuple[str, ...]:
         """Return the ids that a memory rests on; none for one that is not in the tree."""
         record = self.tree.get(id_)
@@ -293,15 +310,11 @@ class Unsettled:
         return added if record is None else (*record.memory.items(SETTLED), *added)
 
     def says_same(self, old: str, new: str) -> bool:
-        """Return whether two memories have the same title and body.
-
-        The reason that `resolve` and `undo` add to the text that holds makes no difference.
-        """
+        """Return whether two memories of the tree have the same title and body."""
         first, second = self.tree.get(old), self.tree.get(new)
-        if first is None or second is None or first.memory.title != second.memory.title:
+        if first is None or second is None:
             return False
-        body, old_body = second.memory.body, first.memory.body
-        return body.split() == old_body.split() or has_reason_added(body, old_body)
+        return premises.says_same(first.memory, second.memory)
 
     def find_fault(self, id_: str) -> str:
         """Return why a memory no longer holds; empty if it does."""

@@ -199,21 +199,23 @@ def verify(
     commit, git cannot tell anything.
     """
     unsettled = Unsettled(tree, now, DriftWitness(tree, lambda: witness))
-    reached = _add_premises(unsettled, records)
+    reached = {record.id: record for record in records}
+    below = filter(None, map(tree.get, unsettled.list_below(reached)))
+    reached |= {record.id: record for record in below if record.id not in reached}
     parsed = {
         record.path: [(text, parse_source(text)) for text in record.memory.items("source")]
-        for record in reached
+        for record in reached.values()
     }
     basis = witness.basis
     by_git: dict[tuple[str, str], CheckedSource] = {}
     if basis is not None:
-        by_git = _check_by_git(basis, witness, reached, parsed)
+        by_git = _check_by_git(basis, witness, [*reached.values()], parsed)
 
     def is_living(record: Record) -> bool:
         return is_alive(record.memory, now, categories)
 
     verifications: dict[str, Verification] = {}
-    for record in reached:
+    for record in reached.values():
         sources: list[CheckedSource] = []
         for text, source in parsed[record.path]:
             checked = by_git.get((record.path, text))
@@ -236,20 +238,6 @@ def verify(
         )
     _spread_verdicts(unsettled, verifications)
     return [verifications[record.id] for record in records]
-
-
-def _add_premises(unsettled: Unsettled, records: Sequence[Record]) -> list[Record]:
-    """Return memories and all that they rest on, each once."""
-    reached = {record.id: record for record in records}
-    todo = [*reached]
-    while todo:
-        for premise in unsettled.list_premises(todo.pop()):
-            for id_ in dict.fromkeys((premise, *unsettled.lineage.find_heads(premise))):
-                record = unsettled.tree.get(id_)
-                if record is not None and id_ not in reached:
-                    reached[id_] = record
-                    todo.append(id_)
-    return [*reached.values()]
 
 
 def _spread_verdicts(unsettled: Unsettled, verifications: dict[str, Verification]) -> None:

@@ -27,6 +27,7 @@ REQUIRED, OPTIONAL = "required", "optional"
 STEP_WORDS = {
     "accepted": "both hold",
     "superseded": "it was replaced",
+    "settled": "it was settled",
     "tagged": "its tags",
 }
 """The last change of a memory in words, where its kind is none."""

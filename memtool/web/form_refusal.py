@@ -88,6 +88,8 @@ ADVICE = {
     "not-committed": "Commit that file first: a confirmation names the commit of the code.",
     "personal-data": "Take it out, or name the role of the person instead.",
     "read-only": "The server was started without the right to write.",
+    "rests-on-change": "Look at what has changed first. If the memory is still true, use “Confirm "
+    "that it still holds”; if not, correct it.",
     "secret": "Take it out, and say where it is stored instead. Everything else stays as you "
     "typed it.",
     "too-large": "Put the long text into a file, and name that file as a source: file:PATH.",
@@ -97,7 +99,7 @@ ADVICE = {
 commands."""
 LINKED = ("bad-premise", "denied", "duplicate", "fork", "not-a-head", "promoted", "several")
 """Codes of errors that name another memory, which the page links to."""
-CORRECTED = ("duplicate", "drifted")
+CORRECTED = ("duplicate", "drifted", "rests-on-change")
 """Codes for which the page offers to correct the memory that the error names."""
 GIT = (
     "commit-refused",

@@ -8,6 +8,7 @@ range takes away from memories that it does not touch.
 from __future__ import annotations
 
 from memtool.gate.content import Content, File
+from memtool.memory.fields import SETTLED
 from memtool.memory.lifecycle import find_expiry
 from memtool.memory.premises import (
     ENDED,
@@ -15,6 +16,7 @@ from memtool.memory.premises import (
     describe_cause,
     find_causes,
     find_premises,
+    says_same,
 )
 from memtool.memory.schema import Problem
 from memtool.memory.visibility import GONE
@@ -84,12 +86,9 @@ class _ContentGround:
 
     def says_same(self, old: str, new: str) -> bool:
         """Return whether two memories of the content have the same title and body."""
-        first, second = (
-            (memory.title, memory.body.strip()) if memory is not None else None
-            for memory in (self._memories.get(old), self._memories.get(new))
-        )
-        return first is not None and first == second
+        first, second = self._memories.get(old), self._memories.get(new)
+        return first is not None and second is not None and says_same(first, second)
 
     def list_settled(self, id_: str) -> tuple[str, ...]:
         """Return the causes that a memory accepts."""
-        return self._memories[id_].items("settled_on")
+        return self._memories[id_].items(SETTLED)

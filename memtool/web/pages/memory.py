@@ -18,7 +18,6 @@ from memtool.store import ledger, provenance
 from memtool.value import Value
 from memtool.web.actions import find_actions
 from memtool.web.pages.lineage import has_lineage
-from memtool.web.pages.premises import has_grounds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,7 +117,6 @@ def memory(context: Context, query: PageQuery) -> dict[str, Any]:
         "find_actions": None if there or as_of else lambda: find_actions(context, shown, events),
         "is_only_there": is_only_there,
         "has_lineage": not is_only_there and has_lineage(tree, shown.id),
-        "has_grounds": not is_only_there and has_grounds(tree, shown.id),
         "use": if_answered(lambda: _read_use(context, shown.id)) if there is None else None,
         "at": at or "",
         "elsewhere": _features.find_links(context, shown.type),
@@ -167,7 +165,6 @@ def with_proof(
         "at": "",
         "is_only_there": False,
         "has_lineage": True,
-        "has_grounds": False,
         "elsewhere": (),
         "notes": (),
     }
@@ -260,14 +257,7 @@ def list_keys(shown: MemoryView) -> list[tuple[str, str]]:
 
 def list_links(shown: MemoryView) -> list[tuple[str, tuple[str, ...]]]:
     """Return the memories that it is related to, without premises and conclusions, by relation."""
-    own = [(name, shown.fields[name]) for name in LINKS if name in shown.fields]
-    named = [(name, (ids,) if isinstance(ids, str) else tuple(ids)) for name, ids in own]
-    linked = {memory.id for memory in (*shown.premises, *shown.conclusions)}
-    rows = [
-        (name, tuple(id_ for id_ in ids if not (name.startswith("derived") and id_ in linked)))
-        for name, ids in (*named, *shown.relations.items())
-    ]
-    return [(WORDS[name], ids) for name, ids in rows if ids]
+    return [(WORDS[name], ids) for name, ids in shown.list_relations(LINKS)]
 
 
 def list_file_notes(shown: MemoryView) -> list[tuple[str, str]]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from memtool.store.context import Context
-    from memtool.store.tree import Tree
     from memtool.web.page import PageQuery
 
 RESTS_ON, REPLACES = "rests on", "replaces"
@@ -58,24 +57,9 @@ def premises(context: Context, query: PageQuery) -> dict[str, Any]:
 
 
 def find_grounds(unsettled: Unsettled, id_: str) -> list[str]:
-    """Return a memory, what it rests on with what replaced that, and what rests on it.
-
-    Each once, premises and conclusions in turn, the nearest first; only those in the tree.
-    """
-    level = list(dict.fromkeys((id_, *unsettled.lineage.find_heads(id_))))
-    below = dict.fromkeys(level)
-    while level:
-        premise_ids = [premise for upper in level for premise in unsettled.list_premises(upper)]
-        heads = [head for old in premise_ids for head in unsettled.lineage.find_heads(old)]
-        level = [near for near in dict.fromkeys((*premise_ids, *heads)) if near not in below]
-        below.update(dict.fromkeys(level))
-    ids = dict.fromkeys((*below, *unsettled.list_above([id_])))
-    return [near for near in ids if near in unsettled.tree]
-
-
-def has_grounds(tree: Tree, id_: str) -> bool:
-    """Return whether a memory has such a picture."""
-    return id_ in tree.premises or bool(tree.find_conclusions(id_))
+    """Return a memory, what it rests on with what that is now, and then what rests on it."""
+    below = unsettled.list_below((id_, *unsettled.lineage.find_heads(id_)))
+    return [*dict.fromkeys((*below, *unsettled.list_above([id_])))]
 
 
 def find_states(unsettled: Unsettled, ids: list[str]) -> dict[str, str]:
