@@ -135,7 +135,10 @@ def _commands(block: str) -> list[str]:
     return commands
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] * (page != "README.md")) for page in PAGES],
+)
 def test_commands_print_what_the_page_shows(page: str, tmp_path: Path) -> None:
     """Every command of a page prints exactly what is shown below it."""
     shown = (ROOT / page).read_text()

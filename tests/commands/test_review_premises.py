@@ -323,6 +323,7 @@ def test_circles_end(sandbox: Sandbox):
     ]
 
 
+@pytest.mark.slow
 def test_long_chains_and_broad_ones_are_bounded(sandbox: Sandbox):
     """All are counted; the text has a few, the annotations the lowest, the JSON most of them."""
     put(sandbox, "dec-p")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from conftest import make_memory
 
 from memtool.fleet.similar import (
@@ -148,6 +149,7 @@ def test_what_is_not_read_in_time_is_left_out() -> None:
     assert report.left_out == "only the first 512 decisions were read"
 
 
+@pytest.mark.slow
 def test_a_large_group_is_counted_and_its_first_are_named() -> None:
     """A thousand memories against two are one group, and its first members are named."""
     thousand = "The request timeout is 30 seconds.\n"

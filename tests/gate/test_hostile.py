@@ -43,6 +43,7 @@ def test_the_corpus_is_large_and_has_controls() -> None:
     assert len(CASES) - len(refused) >= 40
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_the_worktree_gets_its_verdict(opened: Context, place: Path, name: str) -> None:
     """Every case is refused by its code and file, or accepted, and no file changes."""
@@ -90,6 +91,7 @@ def snapshot(folder: Path) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_process_prints_no_traceback_and_no_control_characters(sandbox: Sandbox) -> None:
     """All cases at once, each in a directory of its own, in a real process with a C locale."""
     for number, case in enumerate(CASES.values()):

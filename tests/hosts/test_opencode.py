@@ -305,6 +305,7 @@ def test_after_a_compaction_it_is_said_again(planted: Sandbox) -> None:
     assert "[dec-a@" in read_attached(again)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answer", ["exit 3", "echo '{\"text\": 7}'", "echo no json", "sleep 20"])
 def test_no_hook_ever_fails_a_turn(planted: Sandbox, answer: str) -> None:
     """Not without a program, an answer, or arguments; one that hangs is given up."""

@@ -174,9 +174,7 @@ def test_a_second_import_adds_nothing(sandbox: Sandbox):
 
 def test_a_large_rule_is_cut_and_says_where_the_whole_is(sandbox: Sandbox):
     """A memory has a limit; the source is named."""
-    write(
-        sandbox.path, ".cursorrules", "Errors are values.\n\n" + "More about errors.\n\n" * 50_000
-    )
+    write(sandbox.path, ".cursorrules", "Errors are values.\n\n" + "More about errors.\n\n" * 5_000)
     done = sandbox.json("import", "rules", ".")
     assert done["written"] == 1
     text = (sandbox.path / done["memories"][0]["path"]).read_text()

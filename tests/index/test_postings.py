@@ -150,6 +150,7 @@ def test_pruning_looks_at_less_and_finds_the_same() -> None:
         assert segment.find_best(term_weights, limit) == everything[:limit]
 
 
+@pytest.mark.slow
 def test_what_is_spared_in_long_lists_counts_for_nothing() -> None:
     """Pruning leaves the best as they are, whatever is asked and whatever is allowed."""
     draw = random.Random(5)

@@ -146,7 +146,14 @@ def test_a_private_key_goes_whole(layout: str, monkeypatch: pytest.MonkeyPatch) 
     assert not any(len(word) > 40 for word in after.replace("\\n", " ").split())
 
 
-@pytest.mark.parametrize("split", ["tuned", "held", "fresh"])
+@pytest.mark.parametrize(
+    "split",
+    [
+        pytest.param("tuned", marks=pytest.mark.slow),
+        "held",
+        pytest.param("fresh", marks=pytest.mark.slow),
+    ],
+)
 def test_the_corpus_is_cleaned(split: str) -> None:
     """Of every split 97 % of secrets and 99 % of personal data go, under 1 % of notes alarm."""
     gone = {False: [0, 0], True: [0, 0]}

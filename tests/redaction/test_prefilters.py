@@ -35,6 +35,7 @@ def both(text: str) -> tuple[object, object]:
     return expected, find.find(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("split", ["tuned", "held"])
 @pytest.mark.parametrize("make", [secret_notes, personal_notes, benign_notes])
 def test_prefilters_lose_nothing_of_the_corpus(make, split: str):

@@ -109,6 +109,7 @@ ROWS: dict[str, Callable[[random.Random], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ROWS)
 @pytest.mark.parametrize("glue", ["\n", "; "])
 def test_a_flood_of_findings_takes_no_longer_than_its_size(kind: str, glue: str):

@@ -169,6 +169,7 @@ def test_only_rules_contradict_and_digests_state_nothing():
         assert find_between(yes, no) is None
 
 
+@pytest.mark.slow
 def test_many_equal_memories_cost_no_more_than_few():
     """Equal memories are compared as one."""
     same = [

@@ -383,6 +383,7 @@ def rename(memory: Memory, prefix: str) -> Memory:
 REAL_SHAPES = ("depth 3", "archived", "on both", "corrected", "digest", "related")
 
 
+@pytest.mark.slow
 def test_variants_in_files(sandbox: Sandbox):
     """The index knows each of them by the files of one repository."""
     expected: set[str] = set()
@@ -459,6 +460,7 @@ def test_a_random_graph_is_as_the_oracle_says(
             assert name in unsettled.find([lowest])[lowest]
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_the_index_follows_each_change(sandbox: Sandbox, data: st.DataObject):
     """After memories came, changed and went, it answers as one that is built anew."""

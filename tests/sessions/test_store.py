@@ -409,6 +409,7 @@ def test_texts_are_cleaned_each_for_itself(texts: set[str]) -> None:
         assert clean.count("plain words") == text.count("plain words")
 
 
+@pytest.mark.slow
 def test_no_finding_goes_missing_between_two_looks() -> None:
     """However much there is, every text is looked through."""
     filler = "word " * 60_000

@@ -831,6 +831,7 @@ def test_a_history_of_other_repositories_is_refused() -> None:
     assert caught.value.code == "no-session"
 
 
+@pytest.mark.slow
 def test_hostile_blocks_are_read_in_linear_time() -> None:
     """Ten megabytes of blocks that never end, in one line or in many, take seconds at most."""
     block_start = '<tool-use data-tool-type="a" data-tool-name="b">\n```x\n'

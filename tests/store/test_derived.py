@@ -264,6 +264,7 @@ def test_a_damaged_row_of_citations_is_made_again(clone: Clone) -> None:
         assert clone.faults([first]) == []
 
 
+@pytest.mark.slow
 def test_any_derived_file_may_be_damaged(clone: Clone) -> None:
     """Each file, all ways in turn: the same answers, and no note the second time."""
     clone.mend()
@@ -278,6 +279,7 @@ def test_any_derived_file_may_be_damaged(clone: Clone) -> None:
     assert problems == []
 
 
+@pytest.mark.slow
 def test_any_bit_of_the_shared_database_may_be_flipped(clone: Clone) -> None:
     """The verbs that keep rows there answer as they did."""
     calls = (["conflicts", "--json"], ["check", "--json"])
@@ -297,6 +299,7 @@ def other_files(clone: Clone) -> list[Path]:
     return [path for path in clone.files() if is_derived(clone, path)]
 
 
+@pytest.mark.slow
 def test_a_file_of_another_clone_gives_no_answer(clone: Clone, other: Clone) -> None:
     """A file that was swapped with another repository's, of the same kind, is taken for damaged."""
     problems = []
@@ -321,6 +324,7 @@ def kind_of(clone: Clone, path: Path) -> str:
     return f"{folder}/{inner[0].partition('-')[0]}*" if inner else folder
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.parametrize("is_owner", [True, False])
 def test_files_that_cannot_be_read_cost_no_answer(clone: Clone, *, is_owner: bool) -> None:

@@ -455,6 +455,7 @@ def test_an_unwritable_cache_costs_time_only(sandbox: Sandbox) -> None:
         (sandbox.path / ".git").chmod(0o755)
 
 
+@pytest.mark.slow
 def test_every_history_gives_the_same_with_and_without_a_table(sandbox: Sandbox) -> None:
     """Commits, edits, reverts, deletions, renames, merges, resets: never another origin."""
     draw = random.Random(5)

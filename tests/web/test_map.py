@@ -146,6 +146,7 @@ def _flat(number: int) -> MapMemory:
     return make(number, f"src/f{number // 4}.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [_one_folder, _no_files, _own_tag, _flat])
 def test_ten_thousand_memories_are_drawn_in_parts(shape: Any):
     """Each map has a sensible number of boxes, and together they have every memory once."""
@@ -361,6 +362,7 @@ def test_each_state_has_a_sign_and_words():
     assert SCREEN.width > PHONE.width
 
 
+@pytest.mark.slow
 def test_the_site_has_the_map_without_uses(sandbox: Sandbox):
     """By folder and by tag, and a page for each part of what is too large; no link is dead."""
     for number in range(MAX_MEMORIES + 4):

@@ -69,6 +69,7 @@ def sides(web: Browser, kind: str = "values") -> list[tuple[str, str]]:
     return [("ids", id_) for id_ in next(row["ids"] for row in rows if row["kind"] == kind)]
 
 
+@pytest.mark.slow
 def test_every_link_of_every_page_leads_to_a_page(team: Browser):
     """From the first page on, whatever a page leads to is there, and none is heavy."""
     todo, seen = ["/"], set()
