@@ -202,6 +202,7 @@ def render_reference() -> str:
     """Return `docs/reference.md`. It only depends on the tables and signatures."""
     parts = [
         "# Reference",
+        "For all readers: every verb, filter, field, setting, code and environment variable.",
         f"Made from the tables in the code by `{COMMAND}`; a test compares them.",
         (
             "[Verbs](#verbs) · [Query language](#query-language) · [Fields](#fields) · "
