@@ -392,7 +392,7 @@ def _settings() -> list[str]:
         "## Settings",
         (
             "Kept in `config.toml` of the memory directory; `memtool config KEY VALUE` changes "
-            "one. Written by hand beside them are categories, under `[categories.NAME]`, and trust "
+            "one. Also in the file are categories, under `[categories.NAME]`, and trust "
             "rules, under `[[trust.rules]]` ([For teams](teams.md#8-who-may-decide-what))."
         ),
         _table(
