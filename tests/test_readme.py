@@ -178,6 +178,14 @@ def test_every_link_leads_somewhere(page: Path) -> None:
         assert not anchor or anchor in _anchors(target), link
 
 
+@pytest.mark.parametrize("page", WRITTEN[2:], ids=lambda page: page.name)
+def test_a_page_says_whom_it_is_for(page: Path) -> None:
+    """Below its title is one line of one form: for whom it is, and what it has."""
+    title, line, _text = page.read_text().split("\n\n", 2)
+    assert title.startswith("# ")
+    assert re.fullmatch(r"For [^:]{3,70}: .{10,80}[.]", line), line
+
+
 def test_the_index_names_every_page() -> None:
     """A page of the documentation can be found from its index."""
     named = {link.partition("#")[0] for link in _links(ROOT / "docs" / "index.md")}

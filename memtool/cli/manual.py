@@ -202,6 +202,7 @@ def render_reference() -> str:
     """Return `docs/reference.md`. It only depends on the tables and signatures."""
     parts = [
         "# Reference",
+        "For all readers: every verb, filter, field, setting, code and environment variable.",
         f"Made from the tables in the code by `{COMMAND}`; a test compares them.",
         (
             "[Verbs](#verbs) · [Query language](#query-language) · [Fields](#fields) · "
@@ -391,7 +392,7 @@ def _settings() -> list[str]:
         "## Settings",
         (
             "Kept in `config.toml` of the memory directory; `memtool config KEY VALUE` changes "
-            "one. Written by hand beside them are categories, under `[categories.NAME]`, and trust "
+            "one. Also in the file are categories, under `[categories.NAME]`, and trust "
             "rules, under `[[trust.rules]]` ([For teams](teams.md#8-who-may-decide-what))."
         ),
         _table(

@@ -102,7 +102,7 @@ def capture(
     end: bool = False,
     dry_run: bool = False,
 ) -> CaptureReport | FolderReport:
-    """Read an agent's transcript, or a folder of them, into sessions.
+    """Read an agent's transcript, or a directory of them, into sessions.
 
     Formats:
         agents      {AGENT_FORMATS}: the transcript of that agent
@@ -121,7 +121,7 @@ def capture(
         opencode export ses_6f3a | memtool capture -
 
     Args:
-        transcript: the file or folder, or - to read it from stdin
+        transcript: the file or directory, or - to read it from stdin
         session: the session to add to; of a history, the one to take
         host: the format, if it is not recognised
         end: end the session afterwards
@@ -154,7 +154,7 @@ def capture(
     if is_folder and not files and not failures:
         raise MemtoolError(
             f"{transcript} has no transcript",
-            hint="name a folder of transcripts, such as .specstory/history",
+            hint="name a directory of transcripts, such as .specstory/history",
             code="no-file",
         )
     if is_folder or len(reports) != 1:

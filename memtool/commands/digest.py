@@ -68,7 +68,7 @@ def digest(
     """Sum up the memories of a category on one page, with a line for each.
 
     A digest is a memory itself: title, first sentence, date and link of at most 100 memories,
-    grouped by domain, tag or folder. It is renewed when one of them changes. The model of the
+    grouped by domain, tag or directory. It is renewed when one of them changes. The model of the
     setting extraction.command writes the lines, if one is set.
 
     Example:

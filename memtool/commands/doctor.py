@@ -71,7 +71,7 @@ def doctor(
                      that have changed since they were imported
         agents       whether memtool is installed and current, and whether the hooks run; a sample
                      event is sent to each hook
-        --ci         before an agent works where nobody looks: what would keep it silent is an error
+        --ci         before an agent works unattended: what would keep it silent is an error
         --probe      a commit and a merge in a temporary worktree, to prove that git runs the check
 
     Exit code 1 means that something is broken.

@@ -244,7 +244,7 @@ def import_(
     dry_run: bool = False,
     all: bool = False,
 ) -> ImportResult:
-    """Take over existing records as memories.
+    """Import existing records as memories.
 
     From:
         PATH alone    guesses what the records there are
@@ -252,11 +252,11 @@ def import_(
         claude        CLAUDE.md, AGENTS.md, GEMINI.md, QWEN.md
         rules         rules of Cursor, Copilot, Cline, Roo, Windsurf and others
         hosts         what agent hosts remember by themselves; PATH is your home directory
-        markdown      files with front matter
+        markdown      files with frontmatter
         json, jsonl   lists and exports of other tools; --map FIELD=JSON.PATH
         other tools   mcp-memory, mem0, beads, claude-mem, basic-memory, memory-bank, obsidian,
                       serena: the store of that tool
-        git           no memories but findings of commit messages: memtool import git --help
+        git           no memories but lessons of commit messages: memtool import git --help
 
     A record that cannot be taken over is reported, such as one with a secret, and the others are
     written. A repeated import adds what is new; a record that changed supersedes its memory.

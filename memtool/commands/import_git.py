@@ -58,7 +58,7 @@ class HistoryResult(Value):
 def import_git(
     context: Context, range: str = "", *, per_thousand: int = 20, dry_run: bool = False
 ) -> HistoryResult:
-    """Offer what commit messages state as findings that wait for a reviewer.
+    """Offer what commit messages state as lessons that wait for a reviewer.
 
     Offered:
         decisions  the trailers Decision: and Rationale:
@@ -66,7 +66,7 @@ def import_git(
         choices    a sentence that says what is deliberate, and why
         breaks     what holds after a BREAKING CHANGE:, if it says enough
 
-    Nothing becomes a memory: memtool promote git --list shows the findings, and a person promotes
+    Nothing becomes a memory: memtool promote git --list shows the lessons, and a user promotes
     or dismisses each. What was offered once is never offered again. Merges, and commits that were
     reverted later, are left out.
 
@@ -77,7 +77,7 @@ def import_git(
 
     Args:
         range: A..B, or A for A..HEAD; default: all commits
-        per_thousand: findings for every 1,000 commits, at most
+        per_thousand: lessons for every 1,000 commits, at most
         dry_run: show what would be offered, store nothing
     """
     if not 0 < per_thousand <= MAX_PER_THOUSAND:
@@ -170,7 +170,7 @@ def _format(result: HistoryResult, layout: Layout) -> Iterator[str]:
     if result.findings and not result.dry_run:
         first = short[result.findings[0].id]
         yield from layout.wrap(
-            f"Each waits for a person. To make a candidate of one: memtool promote --finding "
+            f"Each waits for a user. To make a candidate of one: memtool promote --finding "
             f"{first}. Never again: memtool promote --dismiss {first}"
         )
 

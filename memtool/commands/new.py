@@ -186,8 +186,8 @@ def supersede(
     others, and a pinned memory stays pinned. To join two memories that replace the same one, name
     the second with --supersedes.
 
-    What rests on the old memory is unsettled then, until somebody looks at it. If the new one only
-    says the same in other words, --with-conclusions settles that in the same commit.
+    What rests on the old memory is unsettled then. If the new one only says the same in other
+    words, --with-conclusions settles that in the same commit.
 
     Example:
         memtool supersede dec-2g54 "Hold a seat for 25 minutes" --body "Banks are slow."

@@ -88,15 +88,15 @@ def promote(
     commit: bool = False,
     dry_run: bool = False,
 ) -> PromoteResult:
-    """Turn what sessions taught into candidates: memories that a person must confirm.
+    """Turn what sessions taught into candidates: memories that a user must confirm.
 
-    Points of a finding:
+    Points of a lesson:
         5   the user stated it, or asked to keep it
         2   two or more sessions; two or more agents
         1   a failure that was fixed; an importance of 0.7 or more
 
-    A finding needs 4 points (conservative), 3 (balanced) or 2 (aggressive), and some length. If a
-    memory says it already, that memory gains importance instead. A dismissed finding is never
+    A lesson needs 4 points (conservative), 3 (balanced) or 2 (aggressive), and some length. If a
+    memory says it already, that memory gains importance instead. A dismissed lesson is never
     proposed again in this clone. What memtool import git found has no points: only --finding
     promotes it.
 
@@ -106,12 +106,12 @@ def promote(
         memtool promote --dismiss f-3f2a --reason "it held for that day only"
 
     Args:
-        session: only findings of this session, by id or its beginning; git: of commits
-        list: list the findings and their points, promote nothing
+        session: only lessons of this session, by id or its beginning; git: of commits
+        list: list the lessons and their points, promote nothing
         finding: promote this one, whatever its points; may be repeated
         dismiss: never propose this one again; may be repeated
         reason: the reason for dismissing
-        dismissed: list the dismissed findings
+        dismissed: list the dismissed lessons
         reopen: take back a dismissal; may be repeated
         preset: conservative, balanced or aggressive
         auto: only do what an automatic run may do
@@ -162,7 +162,7 @@ def _filter_dismissed(context: Context, done: PromoteResult, *, dismissed: bool)
     if dismissed and not rows:
         context.notes.append("nothing was dismissed")
     if hidden and not dismissed:
-        what = "finding was" if hidden == 1 else "findings were"
+        what = "lesson was" if hidden == 1 else "lessons were"
         context.notes.append(f"{hidden} {what} dismissed: memtool promote --dismissed")
     return done.replace(findings=tuple(rows))
 

@@ -318,7 +318,7 @@ def session_fork(
     title: str = "",
     dry_run: bool = False,
 ) -> SessionStarted:
-    """Continue a session in a new one that has its findings, and print the new id.
+    """Continue a session in a new one that has its lessons, and print the new id.
 
     Example:
         memtool session fork ses-2026-02-22-k3f9 --agent codex

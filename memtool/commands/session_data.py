@@ -84,7 +84,7 @@ class ExportedSessions(Value):
 
 
 def session_diff(context: Context, a: str, b: str) -> SessionDiff:
-    """Compare the messages, findings, files and failures of two sessions.
+    """Compare the messages, lessons, files and failures of two sessions.
 
     Example:
         memtool session diff ses-2026-02-22-k3f9 ses-2026-02-23-p2m7
@@ -152,7 +152,7 @@ def session_export(
     all: bool = False,
     format: Literal["jsonl", "markdown"] = "jsonl",
 ) -> ExportedSessions:
-    """Print everything stored of sessions: messages, checkpoints and findings.
+    """Print everything stored of sessions: messages, checkpoints and lessons.
 
     memtool capture reads the JSON lines again.
 
@@ -190,7 +190,7 @@ def session_export(
 def session_prune(context: Context, *, older_than: str = "", dry_run: bool = False) -> PruneResult:
     """Remove the messages of the sessions that ended first, to save space.
 
-    It does so until all sessions fit into the setting sessions.total_mb. Findings stay; memtool
+    It does so until all sessions fit into the setting sessions.total_mb. Lessons stay; memtool
     session delete removes them, too.
 
     Example:
@@ -215,9 +215,9 @@ def session_prune(context: Context, *, older_than: str = "", dry_run: bool = Fal
 def session_delete(
     context: Context, *id: str, older_than: str = "", dry_run: bool = False
 ) -> DeletedSessions:
-    """Delete sessions for good, with their messages, checkpoints and findings.
+    """Delete sessions for good, with their messages, checkpoints and lessons.
 
-    There is no undo, and forks lose the findings, too. Memories that were made of a session stay;
+    There is no undo, and forks lose the lessons, too. Memories that were made of a session stay;
     use memtool forget for those. A later capture of the same transcript only takes what was said
     after the deletion.
 
@@ -361,7 +361,7 @@ def render(
         verb = f"{would}delete" if would else "deleted"
         rows.append(f"{verb} {session.id}, {format_size(session.freed)}")
         if session.forks:
-            rows.append(f"  with its findings in {', '.join(session.forks)}")
+            rows.append(f"  with its lessons in {', '.join(session.forks)}")
         if session.cited_by:
             rows.append(f"  memories made of it stay: {', '.join(session.cited_by)}")
     rows.append(

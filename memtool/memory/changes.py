@@ -28,7 +28,7 @@ KINDS: dict[str, str] = {
     "restored": "deprecating, archiving or forgetting it was undone",
     "redacted": "spans of its claim became [REDACTED:kind], and nothing else",
     "settled": "it was said to hold although what it rests on changed",
-    "faded": "nobody used it on its first day as a candidate, so it counts less",
+    "faded": "it was not used on its first day as a candidate, so it counts less",
     "edited": "other keys or its body changed; silent where a confirmed claim did",
     "moved": "its file lies elsewhere, or it got another id",
     "unreadable": "its file can no longer be read as a memory",

@@ -46,7 +46,7 @@ STATES: dict[str, str] = {
     "head": "nothing supersedes it",
     "superseded": "a newer memory replaces it",
     "candidate": "proposed, and not confirmed yet",
-    "confirmed": "a person vouched for it; the status of new memories",
+    "confirmed": "a user confirmed it; the status of new memories",
     "pinned": "confirmed, and every session of an agent begins with it",
     "deprecated": "still found, but agents are not shown it unasked",
     "archived": "put away; only found if asked for",

@@ -333,7 +333,7 @@ FACTORS = (
         "due",
         0.85,
         1.0,
-        "0.85 for a memory whose category's time is over since somebody confirmed it",
+        "0.85 for a memory whose category's time is over since it was confirmed",
         lambda subject: DUE[subject.facts.is_due(subject.record)],
         varies=lambda _kind, _at: True,
     ),
@@ -349,7 +349,7 @@ FACTORS = (
         "importance",
         0.9,
         1.1,
-        "0.9 for importance 0, 1 where nobody said, 1.1 for 1; "
+        "0.9 for importance 0, 1 if unset, 1.1 for 1; "
         "by each decay.preset but steady of what time has left of it",
         _importance,
         fades=True,
@@ -378,7 +378,7 @@ FACTORS = (
         0.93,
         1.03,
         "1.03 where all commits and files that it cites resolve, 0.93 "
-        "where one does not (see memtool verify); else by its best source: a person or page "
+        "where one does not (see memtool verify); else by its best source: a user or page "
         "before a tool, and that before a private session",
         _source,
         varies=lambda _kind, _at: True,
@@ -414,7 +414,7 @@ FACTORS = (
         "action",
         1.0,
         1 + OPEN_WORK_GAIN,
-        "1.05 where somebody has to act on it",
+        "1.05 if a user has to act on it",
         lambda subject: 1 + OPEN_WORK_GAIN * (subject.memory.text("action_required") == "true"),
     ),
     Factor(

@@ -364,7 +364,7 @@ def find_shortfall(finding: Finding, points: int, preset: PromotionPreset) -> st
     the history always lacks a person who promotes it.
     """
     if finding.field("commit"):
-        return "waits for a person"
+        return "waits for a user"
     if PIN in finding.signals or INTENT in finding.signals:
         return ""
     if points < preset.points:

@@ -47,7 +47,7 @@ ROWS: tuple[Row, ...] = (
     (
         "trust.allowed_signers",
         "",
-        ("path of the allowed-signers file inside the trusted ref; read from the same settings"),
+        ("path of the allowed-signers file on the trusted branch; read from the same settings"),
     ),
     ("search.limit", 10, "results of search and list when --limit is not given", (1, 100_000)),
     (
@@ -131,7 +131,7 @@ ROWS: tuple[Row, ...] = (
         "search.model",
         "",
         (
-            "a folder with another sentence model, as /… or ~/…: a BERT with config.json, "
+            "a directory with another sentence model, as /… or ~/…: a BERT with config.json, "
             "model.safetensors and tokenizer.json; only the user's own settings name it, as "
             "memtool --global config search.model ~/models/other"
         ),
@@ -184,15 +184,14 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
-    ("inject.global", True, "inject the user's global memories beside those of the project"),
+    ("inject.global", True, "inject the user's global memories with those of the project"),
     ("inject.hold", True, "hold a command once a session if a failure of it is on record"),
     (
         "inject.fleet",
         False,
         (
-            "inject what other repositories say beside the memories of the "
-            "project, below them; only the user's own settings say so, as memtool --global config "
-            "inject.fleet true"
+            "inject memories of other repositories after those of the project; only the user's "
+            "own settings say so, as memtool --global config inject.fleet true"
         ),
     ),
     ("inject.max_pinned", 5, "most memories in the pinned tier", (0, 50)),
@@ -272,14 +271,14 @@ ROWS: tuple[Row, ...] = (
         0.4,
         (
             "share of a tier that the less trusted get where there is "
-            "something more trusted: of the pinned one what nobody committed"
+            "something more trusted: of the pinned one what is not committed"
         ),
         (0, 1),
     ),
     (
         "inject.global_most",
         2,
-        "most global memories in a block, beside those of the project",
+        "most global memories in a block, in addition to the project's",
         (0, 50),
     ),
     (
@@ -330,7 +329,7 @@ ROWS: tuple[Row, ...] = (
         "off",
         (
             "on also keeps the words of searches without a hit, redacted, 200 of them for 90 days, "
-            "so that somebody can write what was missing; only the user's own settings say so, as "
+            "so that a user can write what was missing; only the user's own settings say so, as "
             "memtool --global config ledger.words on"
         ),
         ("off", "on"),
@@ -370,18 +369,18 @@ ROWS: tuple[Row, ...] = (
         ),
         ("off", "on"),
     ),
-    ("redaction.allow_emails", (), "addresses that may stand in memories"),
+    ("redaction.allow_emails", (), "addresses that may be in memories"),
     (
         "redaction.allow_domains",
         (),
-        ("domains whose addresses may stand in memories, with all that lies below them"),
+        ("domains whose addresses may be in memories, with all that lies below them"),
     ),
     (
         "redaction.author_emails",
         "allow",
         (
             "addresses in a key such as author, in a trailer such as Signed-off-by and in a "
-            "licence: they may stand in memories, or are redacted as in prose"
+            "licence: they may be in memories, or are redacted as in prose"
         ),
         ("allow", "redact"),
     ),
@@ -389,7 +388,7 @@ ROWS: tuple[Row, ...] = (
         "redaction.allow",
         {},
         (
-            "secrets that may stand in memories, each by its fingerprint, as "
+            "secrets that may be in memories, each by its fingerprint, as "
             "memtool redact --dry-run --json shows it, with the reason"
         ),
     ),
@@ -448,27 +447,27 @@ ROWS: tuple[Row, ...] = (
     (
         "promote.preset",
         "balanced",
-        ("how much evidence a finding of a session needs to become a memory: 4, 3 or 2 points"),
+        ("how much evidence a lesson of a session needs to become a memory: 4, 3 or 2 points"),
         ("conservative", "balanced", "aggressive"),
     ),
     (
         "extraction.enabled",
         True,
         (
-            "read sessions for findings; off where the project or the user "
+            "read sessions for lessons; off where the project or the user "
             "says so, and then messages are stored and nothing is learned from them"
         ),
     ),
     (
         "extraction.categories",
         (),
-        ("the categories that findings may have, such as decision or error; all without any"),
+        ("the categories that lessons may have, such as decision or error; all without any"),
     ),
     (
         "extraction.command",
         (),
         (
-            "a program that reads sessions for findings in place of the rules: "
+            "a program that reads sessions for lessons in place of the rules: "
             "prompt on stdin, JSON on stdout; run only from the user's own settings, as memtool "
             "--global config extraction.command claude,-p"
         ),
@@ -582,7 +581,7 @@ ROWS: tuple[Row, ...] = (
         "warn",
         (
             "what a confirmed memory is to memtool review that rests on what a change takes away, "
-            "and that nobody has settled: told, or a failure"
+            "and that is not settled: a warning, or a failure"
         ),
         ("warn", "fail"),
     ),

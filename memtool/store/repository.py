@@ -662,7 +662,7 @@ ENVIRONMENT: dict[str, str] = {
     "MEMTOOL_SEED": "any text; the random part of new ids is then the same in every run",
     "MEMTOOL_NO_LEDGER": "any text; nothing is noted for statistics: ledger.enabled = false",
     "MEMTOOL_NO_CACHE": "any text; nothing derived is read or kept: the same answers, slower",
-    "MEMTOOL_DEBUG": "any text; a bug prints its traceback beside writing it to a log file, and a "
+    "MEMTOOL_DEBUG": "any text; a bug prints its traceback, too, and a "
     "hook of an agent says what went wrong",
     "MEMTOOL_PORT": "the port of memtool serve, in place of 8765",
     "MEMTOOL_HOST": "localhost, 127.0.0.1 or ::1: where memtool serve listens; nothing beyond",

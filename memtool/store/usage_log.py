@@ -272,10 +272,10 @@ def _to_line(text: str) -> str:
 
 
 KINDS: dict[str, str] = {
-    "promote": "findings of sessions became memories, or strengthened them",
-    "deny": "a finding was not promoted, since its memory was forgotten or replaced",
-    "dismiss": "findings are not proposed any more; the reason is kept with their session",
-    "reopen": "findings that were dismissed are proposed again",
+    "promote": "lessons of sessions became memories, or strengthened them",
+    "deny": "a lesson was not promoted, since its memory was forgotten or replaced",
+    "dismiss": "lessons are not proposed any more; the reason is kept with their session",
+    "reopen": "lessons that were dismissed are proposed again",
     "merge": "a memory that was said again was strengthened instead of written twice",
     "forget": "a memory was deleted softly",
     "restore": "a memory came back",

@@ -76,12 +76,12 @@ class SiteFolder:
             return
         except NotADirectoryError:
             raise MemtoolError(
-                f"{self.place} is a file", hint="name a folder", code="exists"
+                f"{self.place} is a file", hint="name a directory", code="exists"
             ) from None
         if entries and MANIFEST not in entries:
             raise MemtoolError(
                 f"cannot write to {self.place}: it has files that are not a site of memtool",
-                hint="name a new or empty folder",
+                hint="name a new or empty directory",
                 code="exists",
             )
         if entries:
@@ -190,7 +190,7 @@ def _read_manifest(path: str) -> dict[str, SiteFile]:
     except (ValueError, KeyError, TypeError, AttributeError):
         raise MemtoolError(
             f"{path} is not the manifest of a site",
-            hint="name another folder",
+            hint="name another directory",
             code="exists",
         ) from None
 

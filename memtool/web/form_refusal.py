@@ -81,7 +81,7 @@ ADVICE = {
     "duplicate": "If yours says the same, correct that one instead. If not, say in the title and "
     "the text what is different.",
     "login": "Send it again: nothing that you typed is lost.",
-    "no-finding": "Somebody may have promoted or dismissed it meanwhile. Load the page again.",
+    "no-finding": "It may have been promoted or dismissed meanwhile. Load the page again.",
     "no-step": "There is nothing to take back.",
     "no-such-file": _CITATION,
     "not-a-head": "Change the newer one instead.",

@@ -46,7 +46,7 @@ def test_commits_become_findings_that_wait(sandbox: Sandbox) -> None:
     assert (waiting["id"], waiting["points"], waiting["why"]) == (
         row["id"],
         0,
-        "waits for a person",
+        "waits for a user",
     )
     assert sandbox.json("list")["memories"] == []
     for preset in ("balanced", "aggressive"):

@@ -817,7 +817,7 @@ def test_a_dismissed_finding_is_not_proposed_again(sandbox: Sandbox):
     assert "for that day only" in done.stdout
     session(sandbox, RULE)
     assert listed(sandbox) == {}
-    assert "2 findings were dismissed" in sandbox.run("promote", "--list").stderr
+    assert "2 lessons were dismissed" in sandbox.run("promote", "--list").stderr
     assert sandbox.run("promote").stderr.startswith("nothing to promote")
     rows = sandbox.json("promote", "--dismissed")["findings"]
     assert [(row["content"], row["dismissed"]) for row in rows] == [(CONTENT, True)] * 2

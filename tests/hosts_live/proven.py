@@ -18,7 +18,7 @@ SCENARIOS = (
     "primer after a compaction",
     "short primer for subagents",
     "block for the task of a subagent",
-    "rule and fix are findings",
+    "rule and fix are lessons",
     "secrets kept nowhere",
     "slash commands",
     "MCP",

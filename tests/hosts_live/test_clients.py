@@ -176,7 +176,7 @@ def test_what_was_typed_and_what_failed_is_kept(
     output = run(team, "promote", "--list", "--json")
     assert "payment provider" in output
     assert "pool of 5 is exhausted" in output
-    proven(client, "rule and fix are findings")
+    proven(client, "rule and fix are lessons")
     stored = [
         path.read_bytes() for path in (team.path / ".git/memtool").rglob("*") if path.is_file()
     ]

@@ -87,7 +87,7 @@ def test_several_are_confirmed_in_one_commit(writable: Browser):
     assert f"<h1>Confirmed {len(ids)} memories</h1>" in done.text
     assert writable.box.git("rev-parse", "HEAD^") == head
     assert writable.box.git("status", "--porcelain") == ""
-    assert "No candidate waits" in words(writable.get("/list?q=is:candidate"))
+    assert "There are no candidates" in words(writable.get("/list?q=is:candidate"))
 
 
 def test_those_that_are_refused_are_named_and_the_others_done(writable: Browser):

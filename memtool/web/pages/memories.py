@@ -38,13 +38,13 @@ HEADINGS = {
     ),
     "is:archived": Heading(
         "Archived",
-        "Somebody put these away. Nobody finds them unless they ask for them.",
+        "These were archived. A search finds them only if it asks for them.",
         "Nothing is archived.",
     ),
     "is:candidate": Heading(
         "Candidates",
-        "Nobody has confirmed these yet. Agents are told so; some expire if nobody does.",
-        "No candidate waits for anybody.",
+        "No user has confirmed these yet. Agents see that; some expire if no user does.",
+        "There are no candidates.",
     ),
     "is:conflicted": Heading(
         "In conflict",
@@ -53,7 +53,7 @@ HEADINGS = {
     ),
     "is:deleted": Heading(
         "Forgotten",
-        "Somebody removed these, with a reason. They can be restored.",
+        "These were forgotten, with a reason. They can be restored.",
         "Nothing was forgotten.",
     ),
     "is:deprecated": Heading(
@@ -63,17 +63,17 @@ HEADINGS = {
     ),
     "is:drifted": Heading(
         "Drifted from the code",
-        "The code that these name has changed since somebody confirmed them.",
+        "The code that these name has changed since they were confirmed.",
         "All memories still fit the code that they name.",
     ),
     "is:due": Heading(
         "Due for review",
-        "Nobody has looked at these for a long time. Confirm what still holds.",
+        "These were last confirmed long ago. Confirm what still holds.",
         "Nothing is due for review.",
     ),
     "is:expired": Heading(
         "Expired",
-        "The time of these is over, so nobody is shown them. Confirm one to bring it back.",
+        "The time of these is over, so they are not shown. Confirm one to bring it back.",
         "Nothing has expired.",
     ),
     "is:expiring": Heading(
@@ -83,7 +83,7 @@ HEADINGS = {
     ),
     "is:local": Heading(
         "Not committed",
-        "These are in no commit yet, so nobody else has them.",
+        "These are in no commit yet, so no other clone has them.",
         "All memories are committed.",
     ),
     "is:pinned": Heading(
