@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
-from memtool.memory.premises import ACTS, BROKEN, FAULTS
+from memtool.commands._render import format_acts
+from memtool.memory.premises import ACTS, BROKEN, describe_fault
 from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
 from memtool.value import Value, first_few, format_count
@@ -98,7 +99,7 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
         text = f"is now{place}: {head.title}"
         yield from _format_row("  ", text, part.shorten(head.id), layout)
     if not change.heads and change.reason != BROKEN:
-        yield f"  {_describe_fault(change)}{on_target}"
+        yield f"  {describe_fault(change.reason, 'it')}{on_target}"
     for row in change.conclusions[:MAX_CONCLUSIONS]:
         depth = row.depth + (change.reason == BROKEN)
         text = f"{_label(row, depth, part.branch)}: {row.title}"
@@ -116,11 +117,6 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
     hidden = len(change.mentions) - MAX_MENTIONS
     if hidden > 0:
         yield layout.hint(f"  and {hidden:,} more places (--json lists them)")
-
-
-def _describe_fault(change: PremiseChange) -> str:
-    """Return why a premise no longer holds, as a clause."""
-    return FAULTS.get(change.reason, "{} supersedes itself").format("it")
 
 
 def _label(row: Conclusion, depth: int, branch: str) -> str:
@@ -144,21 +140,13 @@ def _format_row(indent: str, text: str, name: str, layout: Layout) -> list[str]:
     return [*layout.wrap(text, indent), name.rjust(layout.prose_width)]
 
 
-def list_acts(short_id: str) -> tuple[tuple[str, str], ...]:
-    """Return the three ways to settle a memory: when, and the command."""
-    commands = (command.format(short_id) for _when, command in ACTS)
-    return tuple(zip(("it still holds", "it has changed", "never true now"), commands, strict=True))
-
-
 def _format_acts(part: PremisesPart) -> list[str]:
     lowest = [*dict.fromkeys(id_ for change in part.review.changes for id_ in change.lowest)]
     heading = HEADING
     if part.review.needs_target:
         heading = f"Take {part.branch} in first (git merge {part.branch}), then settle:"
-    rows = [to_line(heading)]
-    rows += [
-        f"  {label}  {to_line(command)}" for label, command in list_acts(part.shorten(lowest[0]))
-    ]
+    acts = format_acts(to_line(part.shorten(lowest[0])))
+    rows = [to_line(heading), *(f"  {act}" for act in acts)]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
         rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED, LOWEST)}"))
@@ -180,8 +168,8 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
             is_vouched = any(row.status in VOUCHED and not row.was_unsettled for row in rows)
             counted = format_count(len(above), "memory", "memories")
             ending = f", and {counted} on that" if above else ""
-            settled_id = change.id if change.reason == BROKEN else lowest.id
-            hints = [command for _label, command in list_acts(part.shorten(settled_id))]
+            settled_id = part.shorten(change.id if change.reason == BROKEN else lowest.id)
+            hints = [command.format(settled_id) for _when, command in ACTS]
             if part.review.needs_target:
                 hints.insert(0, f"git merge {part.branch}")
             yield Finding(
@@ -206,7 +194,7 @@ def _describe(change: PremiseChange, part: PremisesPart) -> str:
         return f"{name} is now {' and '.join(part.shorten(h.id) for h in change.heads)}{place}"
     if change.reason == BROKEN:
         return f"{change.detail}, which {name} names{place}"
-    return f"{name}: {_describe_fault(change)}{place}"
+    return f"{name}: {describe_fault(change.reason, 'it')}{place}"
 
 
 def _group_by_lowest(change: PremiseChange) -> list[tuple[Conclusion, list[Conclusion]]]:
@@ -224,7 +212,7 @@ def build_tasks(part: PremisesPart) -> Iterator[TaskGroup]:
     """Yield the conclusions of each premise as tasks, with the places that name them."""
     for change in part.review.changes:
         subject, titles = change.title or change.id, [head.title for head in change.heads]
-        clause = "is now" if titles else f"no longer holds: {_describe_fault(change)}"
+        clause = "is now" if titles else f"no longer holds: {describe_fault(change.reason, 'it')}"
         if change.reason == BROKEN:
             subject, titles, clause = change.detail, [change.title], "is named by"
         yield TaskGroup(
