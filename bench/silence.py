@@ -251,8 +251,8 @@ def trials() -> Iterator[Trial]:
     }
     samples = {name: sample_by_hash([text for text, _ids in rows[name]]) for name in SETS}
     for name in SETS:
-        others = [text for other in SETS if other != name for text in samples[other]]
-        noise = {"talk": SMALL_TALK, "coding": CODING, "other": others}
+        foreign = [text for other in SETS if other != name for text in samples[other]]
+        noise = {"talk": SMALL_TALK, "coding": CODING, "other": foreign}
         documents = {row["id"]: row for row in retrieval.corpus(name)}
         answers = sorted({id_ for _text, ids in rows[name] for id_ in ids if id_ in documents})
 
