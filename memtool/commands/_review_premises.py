@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
 from memtool.commands._render import format_acts
-from memtool.memory.premises import ACTS, BROKEN, describe_fault
+from memtool.memory.premises import ACTS, BROKEN
 from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
 from memtool.value import Value, first_few, format_count
@@ -99,7 +99,7 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
         text = f"is now{place}: {head.title}"
         yield from _format_row("  ", text, part.shorten(head.id), layout)
     if not change.heads and change.reason != BROKEN:
-        yield f"  {describe_fault(change.reason, 'it')}{on_target}"
+        yield f"  {change.fault}{on_target}"
     for row in change.conclusions[:MAX_CONCLUSIONS]:
         depth = row.depth + (change.reason == BROKEN)
         text = f"{_label(row, depth, part.branch)}: {row.title}"
@@ -145,8 +145,8 @@ def _format_acts(part: PremisesPart) -> list[str]:
     heading = HEADING
     if part.review.needs_target:
         heading = f"Take {part.branch} in first (git merge {part.branch}), then settle:"
-    acts = format_acts(to_line(part.shorten(lowest[0])))
-    rows = [to_line(heading), *(f"  {act}" for act in acts)]
+    rows = [to_line(heading)]
+    rows += [f"  {act}" for act in format_acts(to_line(part.shorten(lowest[0])))]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
         rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED, LOWEST)}"))
@@ -168,8 +168,8 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
             is_vouched = any(row.status in VOUCHED and not row.was_unsettled for row in rows)
             counted = format_count(len(above), "memory", "memories")
             ending = f", and {counted} on that" if above else ""
-            settled_id = part.shorten(change.id if change.reason == BROKEN else lowest.id)
-            hints = [command.format(settled_id) for _when, command in ACTS]
+            settled_id = change.id if change.reason == BROKEN else lowest.id
+            hints = [command.format(part.shorten(settled_id)) for _when, command in ACTS]
             if part.review.needs_target:
                 hints.insert(0, f"git merge {part.branch}")
             yield Finding(
@@ -194,7 +194,7 @@ def _describe(change: PremiseChange, part: PremisesPart) -> str:
         return f"{name} is now {' and '.join(part.shorten(h.id) for h in change.heads)}{place}"
     if change.reason == BROKEN:
         return f"{change.detail}, which {name} names{place}"
-    return f"{name}: {describe_fault(change.reason, 'it')}{place}"
+    return f"{name}: {change.fault}{place}"
 
 
 def _group_by_lowest(change: PremiseChange) -> list[tuple[Conclusion, list[Conclusion]]]:
@@ -212,7 +212,7 @@ def build_tasks(part: PremisesPart) -> Iterator[TaskGroup]:
     """Yield the conclusions of each premise as tasks, with the places that name them."""
     for change in part.review.changes:
         subject, titles = change.title or change.id, [head.title for head in change.heads]
-        clause = "is now" if titles else f"no longer holds: {describe_fault(change.reason, 'it')}"
+        clause = "is now" if titles else f"no longer holds: {change.fault}"
         if change.reason == BROKEN:
             subject, titles, clause = change.detail, [change.title], "is named by"
         yield TaskGroup(

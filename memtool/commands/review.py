@@ -366,7 +366,7 @@ def _build_report(review: Review, layout: Layout) -> Report:
         tasks=tuple(_review_premises.build_tasks(part)),
         task_advice="If one still holds, so does what rests on it: "
         "`memtool confirm ID --still-holds`. If it has changed: `memtool supersede ID TITLE`. "
-        "If it holds no more: `memtool forget ID --reason TEXT`.",
+        "If it no longer holds: `memtool forget ID --reason TEXT`.",
         task_command=f"git merge {review.branch}" if review.needs_target else "",
     )
 

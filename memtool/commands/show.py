@@ -311,13 +311,12 @@ def _name_linked(linked: Sequence[LinkedMemory], limit: int, layout: Layout) -> 
 
 def _list_causes(causes: Sequence[CauseReport], layout: Layout) -> list[str]:
     """Return a line for each cause, then the acts that settle the first one."""
-    if not causes:
-        return []
     lines = []
     for cause in causes:
         title = layout.title(cause.id) if cause.reason == REPLACED else ""
         lines.append(layout.shorten(cause.describe()) + (f": {title}" if title else ""))
-    return [*lines, *map(layout.hint, format_acts(layout.short(causes[0].lowest)))]
+    acts = format_acts(layout.short(causes[0].lowest)) if causes else []
+    return [*lines, *map(layout.hint, acts)]
 
 
 def _list_drift(drift: Drift | None) -> Iterator[_Fact]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from contextlib import suppress
 
+from memtool.commands._review_premises import MAX_CHANGES, MAX_CONCLUSIONS, MAX_MENTIONS
 from memtool.commands.doctor import doctor
 from memtool.commands.review import STATES
 from memtool.commands.review import review as review_of
@@ -232,6 +233,9 @@ def review(context: Context, query: PageQuery) -> dict[str, Any]:
         "ranges": ranges,
         "titles": {record.id: record.memory.title for record in reason_records},
         "notes": [*context.notes],
+        "max_changes": MAX_CHANGES,
+        "max_conclusions": MAX_CONCLUSIONS,
+        "max_mentions": MAX_MENTIONS,
     }
 
 
