@@ -61,15 +61,15 @@ def format_part(part: PremisesPart, layout: Layout) -> list[str]:
     """Return the premises with what rests on them, how to settle, and what is settled."""
     review = part.review
     rows = []
-    if review.changes:
+    if review.premises:
         rows.append(count_unsettled(review))
         heading = ""
-        for change in review.changes[:MAX_CHANGES]:
+        for change in review.premises[:MAX_CHANGES]:
             lines = [*_format_change(change, part, layout)]
             same = 1 if change.reason == BROKEN and lines[0] == heading else 0
             rows += lines[same:]
             heading = lines[0]
-        hidden = len(review.changes) - MAX_CHANGES
+        hidden = len(review.premises) - MAX_CHANGES
         if hidden > 0:
             rows.append(layout.hint(f"and {hidden:,} more premises (--json lists them)"))
         rows += _format_acts(part)
@@ -141,7 +141,7 @@ def _format_row(indent: str, text: str, name: str, layout: Layout) -> list[str]:
 
 
 def _format_acts(part: PremisesPart) -> list[str]:
-    lowest = [*dict.fromkeys(id_ for change in part.review.changes for id_ in change.lowest)]
+    lowest = [*dict.fromkeys(id_ for change in part.review.premises for id_ in change.lowest)]
     heading = HEADING
     if part.review.needs_target:
         heading = f"Take {part.branch} in first (git merge {part.branch}), then settle:"
@@ -161,7 +161,7 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
 
     The level counts what rests on it.
     """
-    for change in part.review.changes:
+    for change in part.review.premises:
         what = _describe(change, part)
         for lowest, above in _group_by_lowest(change):
             rows = (lowest, *above)
@@ -210,7 +210,7 @@ def _group_by_lowest(change: PremiseChange) -> list[tuple[Conclusion, list[Concl
 
 def build_tasks(part: PremisesPart) -> Iterator[TaskGroup]:
     """Yield the conclusions of each premise as tasks, with the places that name them."""
-    for change in part.review.changes:
+    for change in part.review.premises:
         subject, titles = change.title or change.id, [head.title for head in change.heads]
         clause = "is now" if titles else f"no longer holds: {change.fault}"
         if change.reason == BROKEN:

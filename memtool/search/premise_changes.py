@@ -139,14 +139,14 @@ VALUES = (PremiseChange, Head, Conclusion, Mention, SettledConclusion)
 
 
 class PremiseReview(Value):
-    """What a change takes away.
+    """What a change takes away: `premises`.
 
     `unsettled` counts the conclusions to settle, and `vouched` those of them that are confirmed or
     pinned. `earlier` counts those that are as unsettled as before. `needs_target` is true if the
     change lacks a memory that is concerned, so that it cannot settle all of them by itself.
     """
 
-    changes: tuple[PremiseChange, ...]
+    premises: tuple[PremiseChange, ...]
     unsettled: int
     vouched: int
     earlier: int
