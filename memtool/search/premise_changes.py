@@ -7,6 +7,9 @@ left to settle, and whoever settles the lowest conclusions settles all.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
+from memtool.agents import INSTRUCTION_FILES, RULE_FILES
 from memtool.errors import MemtoolError
 from memtool.memory import drift
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
@@ -36,19 +39,6 @@ MAX_IDS = 200
 VOUCHED = frozenset(("confirmed", "pinned"))
 """The status of a conclusion that fails a check if it is left unsettled."""
 ARCHIVED = "archived"
-RULE_NAMES = frozenset(
-    (
-        "AGENTS.md",
-        "CLAUDE.md",
-        "GEMINI.md",
-        "QWEN.md",
-        ".clinerules",
-        ".cursorrules",
-        ".windsurfrules",
-    )
-)
-RULE_ENDINGS = (".instructions.md", ".mdc", "copilot-instructions.md")
-"""Files of rules, by their names and by how these end."""
 
 
 class Head(Value):
@@ -467,5 +457,6 @@ def find_line(data: bytes, text: str, key: str = "") -> int:
 def is_rule_file(path: str) -> bool:
     """Return whether agents read a file as rules: by its name, or by its hidden folder."""
     folder, _slash, name = path.rpartition("/")
-    is_hidden = folder.startswith(".") and name.endswith((".md", ".mdc"))
-    return name in RULE_NAMES or name.endswith(RULE_ENDINGS) or is_hidden
+    is_hidden = folder.startswith(".") and name.endswith(".md")
+    is_rules = any(fnmatchcase(name, pattern) for pattern in RULE_FILES)
+    return name in INSTRUCTION_FILES or is_rules or is_hidden
