@@ -209,7 +209,7 @@ class Store(quality.Store):
 
     def block(self, text: str, point: Point) -> list[str]:
         """Return the ids that a prompt is answered with at a point of the curve."""
-        from memtool.search.answer_gate import is_same_topic
+        from memtool.search.answer_gate import find_best_score
         from memtool.search.prose import search_prose
 
         *strictness, threshold = point
@@ -221,14 +221,11 @@ class Store(quality.Store):
             scope = scope.replace(config=scope.config.replace(values=values))
             self.scored[key] = list(search_prose(scope, text, (), MAX_HITS).hits)
         hits = self.scored[key]
-        bests = [
-            max(other.score for other in hits if is_same_topic(hit.topic, other.topic))
-            for hit in hits
-        ]
+        scores = [(hit.topic, hit.score) for hit in hits]
         passing = [
             hit.record.id
-            for hit, best in zip(hits, bests, strict=True)
-            if hit.score >= threshold * best
+            for hit in hits
+            if hit.score >= threshold * find_best_score(hit.topic, scores)
         ]
         return passing[:MAX_ITEMS]
 
@@ -251,8 +248,8 @@ def trials() -> Iterator[Trial]:
     }
     samples = {name: sample_by_hash([text for text, _ids in rows[name]]) for name in SETS}
     for name in SETS:
-        others = [text for other in SETS if other != name for text in samples[other]]
-        noise = {"talk": SMALL_TALK, "coding": CODING, "other": others}
+        foreign = [text for other in SETS if other != name for text in samples[other]]
+        noise = {"talk": SMALL_TALK, "coding": CODING, "other": foreign}
         documents = {row["id"]: row for row in retrieval.corpus(name)}
         answers = sorted({id_ for _text, ids in rows[name] for id_ in ids if id_ in documents})
 

@@ -39,6 +39,21 @@ NO_ANSWER = ""
 EMPTY_OBJECT = "{}"
 EMPTY_TEXT = '{"text":""}'
 
+INSTRUCTION_FILES = frozenset(("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md"))
+"""Names of files that agents read as instructions, in any folder."""
+RULE_FILES = (
+    "*.instructions.md",
+    "*.mdc",
+    ".clinerules",
+    ".clinerules-*",
+    ".cursorrules",
+    ".roorules",
+    ".roorules-*",
+    ".windsurfrules",
+    "copilot-instructions.md",
+)
+"""Patterns of the names of files that agents read as rules, in any folder."""
+
 # More would be too much to read at every prompt.
 MAX_TOKENS = 2_500
 

@@ -16,7 +16,7 @@ from memtool.errors import MemtoolError
 from memtool.memory import ids, short_ids
 from memtool.memory.changes import id_from_path
 from memtool.memory.fields import RELATIONS, SETTLED
-from memtool.memory.premises import DEPRECATED, ENDED, FORGOTTEN, MEMORY, MISSING, WITHOUT
+from memtool.memory.premises import ENDED, MEMORY, MISSING, WITHOUT, describe_fault
 from memtool.memory.schema import (
     find_lines_fault,
     find_source_fault,
@@ -50,8 +50,6 @@ BROKEN_LINK, BROKEN_SOURCE, NO_SUCH_FILE = "broken-link", "broken-source", "no-s
 """The codes of what is not there, as in `memtool check`."""
 MAX_REMEDIES = 3
 """Bad citations of one memory for which an error has a hint."""
-_ENDS = {FORGOTTEN: "was forgotten", DEPRECATED: "is deprecated", ENDED: "no longer holds"}
-"""How a premise came to its end, by its fault."""
 _KEEP = "to write it as given: add --keep-citation"
 _FROM_THE_TOP = "use the path from the top of the repository, as git ls-files prints it"
 _OPTIONS = {"source": "--source ", "files": "--file "}
@@ -388,7 +386,7 @@ def _find_premise_faults(
             hint = "cite what holds"
             if why != ENDED:
                 hint += f"\nif it holds after all: memtool restore {id_}"
-            message = f"{key}: {item} {_ENDS[why]}"
+            message = describe_fault(why, f"{key}: {item}")
             yield _build_premise_fault(key, item, message, hint, (WITHOUT + id_,))
 
 

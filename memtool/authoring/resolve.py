@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from memtool.authoring import write
 from memtool.authoring.merge import find_unmerged
-from memtool.authoring.tree import is_dirty, read_bytes
+from memtool.authoring.tree import find_dirty, read_bytes
 from memtool.errors import MemtoolError
 from memtool.memory import document, ids, timestamps
 from memtool.memory.memory import Fields, Memory, with_reason
@@ -151,7 +151,7 @@ def accept(
     changed = write.change_all(context, ids, add_acceptance, "accept", dry_run=dry_run).memories
     done = None
     if not dry_run:
-        paths = [change.path for change in changed if is_dirty(context.repository, change.path)]
+        paths = sorted(find_dirty(context.repository, [change.path for change in changed]))
         if commit and paths:
             trailers = {MEMORY_ID: ", ".join(ids), REASON: why}
             line = write.summarize("keep both,", memories[0])

@@ -36,7 +36,7 @@ from memtool.store.repository import (
     open_global_repository,
     refuse_foreign_tree,
 )
-from memtool.value import Value, split_batches
+from memtool.value import Value, first_few, split_batches
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from memtool.memory.schema import Problem
 
 ATTRIBUTES_NAME = ".gitattributes"
+MAX_HINT_PATHS = 5
 CUT_OFF = frozenset(("no-frontmatter", "bad-yaml", "missing-key", "not-utf8", "no-text"))
 """Codes of problems that a truncated file may have."""
 BRANCH = "main"
@@ -93,11 +94,8 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
     refuse_foreign_tree(repository.top, chosen)
     context.project.refuse_newer()
     planned = _plan_files(context, chosen)
-    if commit and ATTRIBUTES_NAME in planned and is_dirty(repository, ATTRIBUTES_NAME):
-        raise MemtoolError(
-            f"cannot commit: {ATTRIBUTES_NAME} has uncommitted changes",
-            hint=f"git commit {ATTRIBUTES_NAME}\nor leave out --commit",
-        )
+    if commit and ATTRIBUTES_NAME in planned:
+        refuse_dirty(repository, [ATTRIBUTES_NAME], "cannot commit")
     if not dry_run:
         written: list[str] = []
         with files.reporting_done(written):
@@ -298,6 +296,20 @@ def find_dirty(repository: Repository, paths: Sequence[str]) -> set[str]:
         for batch in split_batches(paths, MAX_PATH_ARGUMENTS)
         for _letters, path in repository.git.status(*batch)
     }
+
+
+def refuse_dirty(repository: Repository, paths: Sequence[str], obstacle: str) -> None:
+    """Raise MemtoolError if one of the files differs from HEAD, since a commit would include that.
+
+    `obstacle` is how the message begins: what cannot be done.
+    """
+    dirty = sorted(find_dirty(repository, paths))
+    if dirty:
+        raise MemtoolError(
+            f"{obstacle}: {first_few(dirty, 1)} has uncommitted changes",
+            hint=f"git commit -- {' '.join(dirty[:MAX_HINT_PATHS])}\nor leave out --commit",
+            code="dirty",
+        )
 
 
 def find_never_committed(context: Context, ids: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from memtool.authoring import resolve, write
-from memtool.authoring.tree import find_dirty, read_bytes
+from memtool.authoring.tree import read_bytes, refuse_dirty
 from memtool.errors import MemtoolError
 from memtool.memory import changes
 from memtool.memory.changes import Version, id_from_path
@@ -478,13 +478,8 @@ def _unsettling(
     """
     paths = [record.path for record in accepting]
     ids = [record.id for record in accepting]
-    dirty = sorted(find_dirty(context.repository, paths)) if paths and is_clean else []
-    if dirty:
-        raise MemtoolError(
-            f"cannot undo: {dirty[0]}, which was settled with it, has uncommitted changes",
-            hint=f"git commit -- {dirty[0]}\nor leave out --commit",
-            code="dirty",
-        )
+    if is_clean:
+        refuse_dirty(context.repository, paths, "cannot undo what was settled with it")
 
     def without(memory: Memory) -> dict[str, FieldValue | None]:
         return {SETTLED: tuple(name for name in memory.items(SETTLED) if name != cause) or None}

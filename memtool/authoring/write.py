@@ -16,6 +16,7 @@ from memtool.authoring.tree import (
     find_never_committed,
     is_dirty,
     read_bytes,
+    refuse_dirty,
     require_global,
 )
 from memtool.errors import MemtoolError
@@ -293,14 +294,9 @@ def _read_all(context: Context, ids: Sequence[str], *, is_clean: bool) -> list[M
         return []
     tree = open_current_tree(context, dry_run=False)
     readings = [_read_record(context, tree[id_]) for id_ in ids]
-    paths = [reading.record.path for reading in readings]
-    dirty = sorted(find_dirty(context.repository, paths)) if is_clean else []
-    if dirty:
-        raise MemtoolError(
-            f"cannot settle what rests on it: {first_few(dirty, 1)} has uncommitted changes",
-            hint=f"git commit -- {' '.join(dirty[:MAX_REASONS])}\nor leave out --commit",
-            code="dirty",
-        )
+    if is_clean:
+        paths = [reading.record.path for reading in readings]
+        refuse_dirty(context.repository, paths, "cannot settle what rests on it")
     return readings
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
+from memtool.commands._render import format_acts
 from memtool.memory.premises import ACTS, BROKEN
 from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
@@ -60,15 +61,15 @@ def format_part(part: PremisesPart, layout: Layout) -> list[str]:
     """Return the premises with what rests on them, how to settle, and what is settled."""
     review = part.review
     rows = []
-    if review.changes:
+    if review.premises:
         rows.append(count_unsettled(review))
         heading = ""
-        for change in review.changes[:MAX_CHANGES]:
+        for change in review.premises[:MAX_CHANGES]:
             lines = [*_format_change(change, part, layout)]
             same = 1 if change.reason == BROKEN and lines[0] == heading else 0
             rows += lines[same:]
             heading = lines[0]
-        hidden = len(review.changes) - MAX_CHANGES
+        hidden = len(review.premises) - MAX_CHANGES
         if hidden > 0:
             rows.append(layout.hint(f"and {hidden:,} more premises (--json lists them)"))
         rows += _format_acts(part)
@@ -139,21 +140,13 @@ def _format_row(indent: str, text: str, name: str, layout: Layout) -> list[str]:
     return [*layout.wrap(text, indent), name.rjust(layout.prose_width)]
 
 
-def list_acts(short_id: str) -> tuple[tuple[str, str], ...]:
-    """Return the three ways to settle a memory: when, and the command."""
-    commands = (command.format(short_id) for _when, command in ACTS)
-    return tuple(zip(("it still holds", "it has changed", "never true now"), commands, strict=True))
-
-
 def _format_acts(part: PremisesPart) -> list[str]:
-    lowest = [*dict.fromkeys(id_ for change in part.review.changes for id_ in change.lowest)]
+    lowest = [*dict.fromkeys(id_ for change in part.review.premises for id_ in change.lowest)]
     heading = HEADING
     if part.review.needs_target:
         heading = f"Take {part.branch} in first (git merge {part.branch}), then settle:"
     rows = [to_line(heading)]
-    rows += [
-        f"  {label}  {to_line(command)}" for label, command in list_acts(part.shorten(lowest[0]))
-    ]
+    rows += [f"  {act}" for act in format_acts(to_line(part.shorten(lowest[0])))]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
         rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED, LOWEST)}"))
@@ -168,7 +161,7 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
 
     The level counts what rests on it.
     """
-    for change in part.review.changes:
+    for change in part.review.premises:
         what = _describe(change, part)
         for lowest, above in _group_by_lowest(change):
             rows = (lowest, *above)
@@ -176,7 +169,7 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
             counted = format_count(len(above), "memory", "memories")
             ending = f", and {counted} on that" if above else ""
             settled_id = change.id if change.reason == BROKEN else lowest.id
-            hints = [command for _label, command in list_acts(part.shorten(settled_id))]
+            hints = [command.format(part.shorten(settled_id)) for _when, command in ACTS]
             if part.review.needs_target:
                 hints.insert(0, f"git merge {part.branch}")
             yield Finding(
@@ -217,7 +210,7 @@ def _group_by_lowest(change: PremiseChange) -> list[tuple[Conclusion, list[Concl
 
 def build_tasks(part: PremisesPart) -> Iterator[TaskGroup]:
     """Yield the conclusions of each premise as tasks, with the places that name them."""
-    for change in part.review.changes:
+    for change in part.review.premises:
         subject, titles = change.title or change.id, [head.title for head in change.heads]
         clause = "is now" if titles else f"no longer holds: {change.fault}"
         if change.reason == BROKEN:

@@ -126,8 +126,7 @@ def conflicts(
         base_names = _list_file_names(context, base)
         new = {record.id for record in tree.records if f"{record.id}.md" not in base_names}
     if new is None or new:
-        cache_dir = context.repository.cache_dir if context.is_cached else ""
-        all_conflicts = gate.find_contradictions(tree, now, cache_dir)
+        all_conflicts = gate.find_contradictions(tree, now, context.cache_dir)
     if new:
         new_records = [record for record in gate.find_living(tree, now) if record.id in new]
         similar = near_duplicates.DuplicateIndex(())

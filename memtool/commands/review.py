@@ -26,9 +26,7 @@ from memtool.search.change_trees import ChangeTrees
 from memtool.search.features import NO_MOVES, Moves
 from memtool.search.premise_changes import (
     VALUES,
-    PremiseChange,
     PremiseReview,
-    SettledConclusion,
     compare_premises,
 )
 from memtool.store import config
@@ -110,16 +108,15 @@ class ReviewedFile(Value):
     line: int = 0
 
 
-class Review(Value):
+class Review(PremiseReview):
     """The decisions that govern a change, and what the change takes away.
 
     `old` and `new` are commit ids; `new` is empty for what is staged. `touched` counts all files of
     the change, `files` are those that a decision governs, sorted by path, and `unmentioned` counts
     decisions.
 
-    `target` is the commit that the change goes into, and `branch` its name. `premises` is what the
-    change takes away, and the other fields are those of `PremiseReview`. `short_ids` has the short
-    forms of the ids after the change.
+    `target` is the commit that the change goes into, and `branch` its name. `short_ids` has the
+    short forms of the ids after the change.
     """
 
     json_fields = (
@@ -137,12 +134,6 @@ class Review(Value):
     target: str = ""
     branch: str = ""
     unsettled_policy: str = WARN
-    premises: tuple[PremiseChange, ...] = ()
-    unsettled: int = 0
-    vouched: int = 0
-    earlier: int = 0
-    settled: tuple[SettledConclusion, ...] = ()
-    needs_target: bool = False
     short_ids: ShortIds | None = None
     format: str = TEXT
 
@@ -248,6 +239,7 @@ def _review(context: Context, change: Change, branch: str) -> Review:
     policy, unsettled_policy = _read_policies(context, change.target)
     premises = compare_premises(trees, context.clock.now, context.notes)
     return Review(
+        **{name: getattr(premises, name) for name in PremiseReview.field_names},
         old=change.base,
         new=change.new,
         policy=policy,
@@ -257,12 +249,6 @@ def _review(context: Context, change: Change, branch: str) -> Review:
         target=change.target,
         branch=branch,
         unsettled_policy=unsettled_policy,
-        premises=premises.changes,
-        unsettled=premises.unsettled,
-        vouched=premises.vouched,
-        earlier=premises.earlier,
-        settled=premises.settled,
-        needs_target=premises.needs_target,
         short_ids=trees.after.short_ids,
     )
 
@@ -289,14 +275,7 @@ def _get_premises(review: Review, layout: Layout) -> PremisesPart:
     """Return the part of a review that is about premises."""
     short_ids = review.short_ids
     return PremisesPart(
-        PremiseReview(
-            review.premises,
-            review.unsettled,
-            review.vouched,
-            review.earlier,
-            review.settled,
-            review.needs_target,
-        ),
+        review,
         review.branch,
         review.unsettled_policy,
         layout.short if short_ids is None else short_ids.shorten,
@@ -366,7 +345,7 @@ def _build_report(review: Review, layout: Layout) -> Report:
         tasks=tuple(_review_premises.build_tasks(part)),
         task_advice="If one still holds, so does what rests on it: "
         "`memtool confirm ID --still-holds`. If it has changed: `memtool supersede ID TITLE`. "
-        "If it was never true: `memtool forget ID --reason TEXT`.",
+        "If it no longer holds: `memtool forget ID --reason TEXT`.",
         task_command=f"git merge {review.branch}" if review.needs_target else "",
     )
 

@@ -186,8 +186,7 @@ def status(
     causes = _find_causes(tree, now, witness)
     to_settle = {cause.lowest: cause.text for own in causes.values() for cause in reversed(own)}
     candidates = list(picks.pick(tree, ("status", "candidate")))
-    cache_dir = context.repository.cache_dir if context.is_cached else ""
-    clashes = conflicts.find_open_contradictions(tree, now, cache_dir)
+    clashes = conflicts.find_open_contradictions(tree, now, context.cache_dir)
     trusted = _find_trusted_commit(context)
     is_now = at is None and as_of is None
     return Status(

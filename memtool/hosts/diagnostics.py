@@ -683,8 +683,7 @@ def _landings(context: Context) -> CheckResult:
 def _conflicts(context: Context) -> CheckResult:
     """Count forks and contradictions."""
     tree = index.open(context)
-    cache_dir = context.repository.cache_dir if context.is_cached else ""
-    contradictions = conflicts.find_open_contradictions(tree, context.clock.now, cache_dir)
+    contradictions = conflicts.find_open_contradictions(tree, context.clock.now, context.cache_dir)
     if contradictions is None:
         text = "not compared since memories changed"
         return _repository_result("conflicts", GOOD, text, "memtool conflicts compares them")

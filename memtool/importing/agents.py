@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 
 from memtool import tables
+from memtool.agents import INSTRUCTION_FILES
 from memtool.importing import originals, sections
 from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.importing.sections import Passage
@@ -18,7 +19,6 @@ from memtool.memory import ids
 from memtool.memory.memory import Fields, find_code_lines
 from memtool.memory.schema import Problem
 
-NAMES = frozenset({"CLAUDE.md", "AGENTS.md", "GEMINI.md", "QWEN.md"})
 MAX_IMPORT_DEPTH = 5
 """Hops from a file to those that it imports, as in Claude Code."""
 MAX_SLUG_CHARS = 80
@@ -88,7 +88,7 @@ def _read_all(place: str, root: str, top: str) -> Iterator[AgentText | Problem]:
     """Yield the agent files at a place by path, each followed by the files that it imports."""
     done: set[str] = set()
     for agent_file in originals.find_files(
-        place, top, NAMES.__contains__, AGENT_FOLDERS, links_within=root
+        place, top, INSTRUCTION_FILES.__contains__, AGENT_FOLDERS, links_within=root
     ):
         if isinstance(agent_file, Problem):
             yield agent_file

@@ -17,7 +17,6 @@ from memtool.importing.record_words import Edge
 from memtool.memory.memory import Section
 from memtool.value import Value
 
-MAX_KEY_CHARS = 40
 _KEY_LINE = re.compile(
     r"\s{0,3}(?:>\s?)?(?:[*+-]\s+)?(?:\*\*|__|[*_`])?"
     r"(?P<key>[^\W\d_](?:[\w '/.-]|\([^()]*\)){0,39})"

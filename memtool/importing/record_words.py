@@ -168,7 +168,6 @@ _CHAIN = re.compile(
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 _RECORD_FILE = re.compile(rf"(?:[a-z]{{2,5}}[-_])?{_NUMBER}[-_.]", re.IGNORECASE)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d(?![\w-])")
-_NUMBERED = ("kind", "number")
 
 
 def find_edges(text: str) -> tuple[Edge, ...]:

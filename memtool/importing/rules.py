@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
+from memtool.agents import RULE_FILES
 from memtool.importing import agents, globs, originals, sections
 from memtool.importing.originals import ForeignRecord, ImportRequest, Original
 from memtool.memory import schema
@@ -35,18 +36,6 @@ FOLDERS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (".windsurf/rules", ("*.md",)),
 )
 """Folders of rules, also in subdirectories, with patterns of the names of files below them."""
-FILES: tuple[str, ...] = (
-    "*.instructions.md",
-    "*.mdc",
-    ".clinerules",
-    ".clinerules-*",
-    ".cursorrules",
-    ".roorules",
-    ".roorules-*",
-    ".windsurfrules",
-    "copilot-instructions.md",
-)
-"""Patterns of the names of files of rules, in any folder."""
 ROOTS = frozenset(folder.partition("/")[0] for folder, _names in FOLDERS)
 """Hidden folders with rules."""
 NO_RULES = frozenset({"workflows", "hooks", "skills", "prompts"})
@@ -112,7 +101,7 @@ def is_rule_file(path: str) -> bool:
     name = parts[-1]
     if "/." not in path and name.endswith((".md", ".txt")) and not _may_be_rules(name):
         return False
-    if any(fnmatchcase(name, pattern) for pattern in FILES):
+    if any(fnmatchcase(name, pattern) for pattern in RULE_FILES):
         return True
     for at, part in enumerate(parts[:-1]):
         if part in ROOTS and not NO_RULES.intersection(parts[at:]):

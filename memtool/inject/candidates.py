@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.inject.remarks import CANDIDATE_MARK, Remarks, name_ids
-from memtool.memory import lifecycle, timestamps, visibility
+from memtool.memory import visibility
 from memtool.memory.likeness import SAME
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts, no_moves
@@ -358,11 +358,6 @@ class Eligibility(Value):
         """Return why a memory is not current knowledge for an agent; empty if it is."""
         newer = self.standing.lineage.superseded_by.get(memory.id, ())
         return visibility.find_objection(memory, newer, self.withholds, self.now, self.categories)
-
-    def find_due_day(self, memory: Memory) -> str:
-        """Return the day on which a memory became due for review; empty if it is not due."""
-        end = lifecycle.find_due(memory, self.categories)
-        return "" if end is None or end >= self.now else timestamps.format_date(end)
 
 
 def trust_order(record: Record, grounds: Eligibility) -> tuple[float | str, ...]:

@@ -35,8 +35,7 @@ def format_duties(context: Context) -> str:
 
 def _count_conflicts(context: Context, tree: Tree) -> int:
     """Count the open conflicts that are certain; in a large tree that changed, the forks alone."""
-    cache_dir = context.repository.cache_dir if context.is_cached else ""
     clashes = conflicts.find_open_contradictions(
-        tree, context.clock.now, cache_dir, max_compared=MAX_COMPARED_AT_START
+        tree, context.clock.now, context.cache_dir, max_compared=MAX_COMPARED_AT_START
     )
     return len(conflicts.list_unsettled(tree, clashes or ()))

@@ -13,15 +13,7 @@ from memtool.inject.remarks import MAX_NAMED_IDS, name_ids
 from memtool.inject.supplements import is_withheld
 from memtool.inject.tiers import Cap
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
-from memtool.memory.premises import (
-    BROKEN,
-    DEPRECATED,
-    ENDED,
-    FORGOTTEN,
-    MISSING,
-    REPLACED,
-    find_premises,
-)
+from memtool.memory.premises import BROKEN, REPLACED, describe_fault, find_premises
 from memtool.value import Value, cached_property
 
 TYPE_CHECKING = False
@@ -49,13 +41,6 @@ MAX_UNSETTLED = 2
 """Unsettled memories that a block shows in addition to pinned ones."""
 MAX_LINES = 2
 """Withheld memories that a block names; the others are counted."""
-_GONE = {
-    DEPRECATED: "is deprecated",
-    ENDED: "no longer holds, since its time is over",
-    FORGOTTEN: "was forgotten",
-    MISSING: "is not here",
-    REPLACED: "is superseded in a circle",
-}
 _UNPROVEN = ", not proven as its rule wants"
 _LESS_TRUSTED = {
     "local": ", not committed",
@@ -173,7 +158,7 @@ class Premises:
         if change.reason == BROKEN:
             what = f"{premise} {self._describe_break(change.premise)}"
             return f"PREMISE BROKEN: {what}; check the code first."
-        what = f"{premise} {self._describe_state(change)}"
+        what = self._describe_state(change, premise)
         if change.now[1:]:
             kind, advice = "IN CONFLICT", "ask the user which one holds before you rely on this"
         elif change.now:
@@ -182,12 +167,12 @@ class Premises:
             kind, advice = "GONE", "ask the user before you rely on this"
         return f"PREMISE {kind}{change.shortfall}: {what}{where}; {advice}."
 
-    def _describe_state(self, change: Change) -> str:
+    def _describe_state(self, change: Change, premise: str) -> str:
         if not change.now:
-            return _GONE[change.reason]
+            return describe_fault(change.reason, premise)
         names = [*map(self._shorten, change.now[:MAX_NAMED_IDS])]
         hidden = len(change.now) - MAX_NAMED_IDS
-        return f"is now {' or '.join([*names, *[f'{hidden} more'] * (hidden > 0)])}"
+        return f"{premise} is now {' or '.join([*names, *[f'{hidden} more'] * (hidden > 0)])}"
 
     def _describe_break(self, id_: str) -> str:
         """Return what became of the code that a memory names."""
@@ -212,7 +197,7 @@ class Premises:
         if not (self._is_withholding and sure):
             return ""
         id_, premise = self._shorten(record.id), self._shorten(sure[0].premise)
-        what = f"{id_} rests on {premise}, which {self._describe_state(sure[0])}"
+        what = self._describe_state(sure[0], f"{id_} rests on {premise}, which")
         return f"WITHHELD: {what} (memtool why {id_})."
 
     def signal(self) -> Signal:

@@ -19,7 +19,7 @@ from memtool.inject.candidates import (
     build_verdict,
 )
 from memtool.memory.visibility import find_distrust
-from memtool.search.answer_gate import is_same_topic
+from memtool.search.answer_gate import find_best_score
 from memtool.search.comparison import ComparedText, says_same
 
 TYPE_CHECKING = False
@@ -304,13 +304,11 @@ def _find_best_score(
     prompt. `rivals` are the candidates, their ranks, and whether they are guests.
     """
     scores = (
-        _score(rival)
+        (rival.topic, _score(rival))
         for rival, rival_rank, is_guest in rivals
-        if rival_rank >= rank
-        and (with_guests or not is_guest)
-        and is_same_topic(candidate.topic, rival.topic)
+        if rival_rank >= rank and (with_guests or not is_guest)
     )
-    return max(scores, default=0.0)
+    return find_best_score(candidate.topic, scores)
 
 
 def _explain_too_low(candidate: Candidate, best: float, share: float) -> str:
@@ -367,20 +365,17 @@ def merge_by_weight(
     groups += reversed(mine or theirs)
     chosen: list[Candidate] = []
     dropped: list[CandidateVerdict] = []
+    scores = [(group[0].topic, _score(group[0])) for group in groups]
     for group in groups:
         first = group[0]
-        share = threshold(first.record.memory.category)
-        best = max(
-            _score(group[0]) for group in groups if is_same_topic(first.topic, group[0].topic)
-        )
-        is_exempt = first.score is None or first.related or first.is_named
-        if is_exempt or (first.score or 0.0) >= share * best:
-            chosen += group
+        reason = ""
+        if not (first.score is None or first.related or first.is_named):
+            best = find_best_score(first.topic, scores)
+            reason = _explain_too_low(first, best, threshold(first.record.memory.category))
+        if reason:
+            dropped += [build_verdict(candidate, reason, is_taken=False) for candidate in group]
         else:
-            dropped += [
-                build_verdict(candidate, _explain_too_low(first, best, share), is_taken=False)
-                for candidate in group
-            ]
+            chosen += group
     return chosen, dropped
 
 

@@ -45,9 +45,11 @@ _UNKNOWN = ("$", "`", "~", "-")
 """Begins a directory that only the shell itself knows."""
 _KEYWORDS = frozenset(("!", "do", "elif", "else", "if", "then", "until", "while", "{"))
 """Words before a command that are not its program."""
-_SHELLS = frozenset(("bash", "dash", "sh", "zsh"))
+_POSIX_SHELLS = frozenset(("bash", "dash", "sh", "zsh"))
 _WINDOWS_SHELLS = frozenset(("cmd", "powershell", "pwsh"))
-_INTERPRETERS = frozenset((*_SHELLS, "node", "perl", "php", "python", "ruby"))
+SHELLS = _POSIX_SHELLS | _WINDOWS_SHELLS
+INTERPRETERS = frozenset(("node", "perl", "php", "python", "ruby"))
+"""Programs that run a script, beside the shells."""
 _WRAPPERS = frozenset(
     (
         "bunx",
@@ -157,7 +159,7 @@ def _split_line(line: str, folder: str, depth: int) -> Iterator[SimpleCommand]:
 def _split_inner(words: Sequence[str], folder: str, depth: int) -> Iterator[SimpleCommand]:
     """Yield the commands of the line that a shell is started with."""
     name = _name_program(words[0]) if words else ""
-    if depth >= MAX_DEPTH or name not in _SHELLS | _WINDOWS_SHELLS:
+    if depth >= MAX_DEPTH or name not in SHELLS:
         return
     for option, line in pairwise(words):
         is_short = option.startswith("-") and not option.startswith("--") and option.endswith("c")
@@ -232,9 +234,9 @@ def find_target(command: SimpleCommand) -> CommandTarget | None:
         return None
     program = _name_program(words[0])
     arguments = words[1:]
-    if program in _INTERPRETERS:
+    if program in _POSIX_SHELLS | INTERPRETERS:
         script = next((word for word in arguments if not word.startswith("-")), "")
-        if script and arguments[0] == script and (program in _SHELLS or _is_path(script)):
+        if script and arguments[0] == script and (program in _POSIX_SHELLS or _is_path(script)):
             program, arguments = posixpath.basename(script), arguments[1:]
     if program in _SCRIPT_RUNNERS and arguments[:1] == ["run"]:
         arguments = arguments[1:]
@@ -277,7 +279,7 @@ def _name_program(word: str) -> str:
     """Return the name of a program without its directory and version."""
     name = posixpath.basename(word.replace("\\", "/")).removesuffix(".exe")
     plain = _VERSION.sub("", name)
-    return plain if plain in _INTERPRETERS else name
+    return plain if plain in _POSIX_SHELLS | INTERPRETERS else name
 
 
 def _is_path(word: str) -> bool:

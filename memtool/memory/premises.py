@@ -58,12 +58,14 @@ FAULTS: dict[str, str] = {
     BROKEN: "what {} cites is gone",
 }
 """Why a memory no longer holds, with a clause about its id. A replaced one has a new version."""
+IN_CIRCLE = "{} is superseded in a circle"
+"""The clause about a replaced memory that has no new version."""
 FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
 """The fault of a memory by its status; other statuses are none."""
 ACTS = (
     ("it still holds", "memtool confirm {} --still-holds"),
     ("it has changed", "memtool supersede {} TITLE"),
-    ("it holds no more", "memtool forget {} --reason TEXT"),
+    ("it no longer holds", "memtool forget {} --reason TEXT"),
 )
 """The acts that settle a conclusion: when each is right, and the command about its id."""
 
@@ -190,6 +192,11 @@ def find_chain(causes: Mapping[str, Mapping[str, Cause]], conclusion: str, name:
             return chain
 
 
+def describe_fault(reason: str, name: str) -> str:
+    """Return why a memory no longer holds, and nothing new does, as a clause about its name."""
+    return FAULTS.get(reason, IN_CIRCLE).format(name)
+
+
 def describe_cause(cause: Cause, shorten: Callable[[str], str] = str) -> str:
     """Return a cause as a clause, such as `dec-k3f9 is now dec-b7x2`; `shorten` formats ids.
 
@@ -199,8 +206,5 @@ def describe_cause(cause: Cause, shorten: Callable[[str], str] = str) -> str:
     id_, via = shorten(cause.id), shorten(cause.via)
     if cause.name.startswith(MEMORY):
         return f"{via} is now {id_}" if cause.is_direct else f"{via} rests on what is now {id_}"
-    if cause.reason == REPLACED:
-        clause = f"{id_} is replaced in a circle"
-    else:
-        clause = FAULTS[cause.reason].format(id_)
+    clause = describe_fault(cause.reason, id_)
     return clause if cause.is_direct else f"{via} is unsettled: {clause}"

@@ -80,12 +80,17 @@ def _build(row: Any, kind: type[Answer], parts: Mapping[str, type[Value]]) -> An
     if not isinstance(row, dict):
         raise MalformedError(f"a {kind.__name__} is not an object")
     names = dict(kind.json_names)
+    annotations = {
+        field: annotation
+        for base in kind.__mro__
+        for field, annotation in vars(base).get("__annotations__", {}).items()
+    }
     written = kind.json_fields.split() or kind.field_names
     values = {}
     for field in kind.field_names:
         name = names.get(field, field)
         if field in written and name in row:
-            values[field] = _convert(row[name], kind.__annotations__[field], name, parts)
+            values[field] = _convert(row[name], annotations[field], name, parts)
         elif field not in kind.field_defaults:
             raise MalformedError(f"a {kind.__name__} has no {name}")
     return kind(**values)

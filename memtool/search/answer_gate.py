@@ -51,7 +51,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from memtool.index.scoring import Question
     from memtool.search.retrieve import Hit
@@ -239,6 +239,13 @@ def is_same_topic(topic: frozenset[bytes], other: frozenset[bytes]) -> bool:
     A memory without such a word is compared with all others.
     """
     return not topic or not other or not topic.isdisjoint(other)
+
+
+def find_best_score(
+    topic: frozenset[bytes], scores: Iterable[tuple[frozenset[bytes], float]]
+) -> float:
+    """Return the best score of hits that answer the same part of a prompt as a topic; 0 if none."""
+    return max((score for other, score in scores if is_same_topic(topic, other)), default=0.0)
 
 
 def format_objection(share: float) -> str:

@@ -7,10 +7,13 @@ left to settle, and whoever settles the lowest conclusions settles all.
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+
+from memtool.agents import INSTRUCTION_FILES, RULE_FILES
 from memtool.errors import MemtoolError
 from memtool.memory import drift
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
-from memtool.memory.premises import BROKEN, ENDED, FAULTS, MAX_CAUSES, MEMORY, REPLACED
+from memtool.memory.premises import BROKEN, ENDED, MAX_CAUSES, MEMORY, REPLACED, describe_fault
 from memtool.search.levels import find_digests_in_use
 from memtool.search.unsettled import Unsettled
 from memtool.store.grep import find_words
@@ -36,19 +39,6 @@ MAX_IDS = 200
 VOUCHED = frozenset(("confirmed", "pinned"))
 """The status of a conclusion that fails a check if it is left unsettled."""
 ARCHIVED = "archived"
-RULE_NAMES = frozenset(
-    (
-        "AGENTS.md",
-        "CLAUDE.md",
-        "GEMINI.md",
-        "QWEN.md",
-        ".clinerules",
-        ".cursorrules",
-        ".windsurfrules",
-    )
-)
-RULE_ENDINGS = (".instructions.md", ".mdc", "copilot-instructions.md")
-"""Files of rules, by their names and by how these end."""
 
 
 class Head(Value):
@@ -117,9 +107,7 @@ class PremiseChange(Value):
     @property
     def fault(self) -> str:
         """Why the premise no longer holds, as a clause about it; empty if it is replaced."""
-        if self.reason == REPLACED and self.heads:
-            return ""
-        return FAULTS.get(self.reason, "{} supersedes itself").format("it")
+        return "" if self.heads else describe_fault(self.reason, "it")
 
     @property
     def lowest(self) -> tuple[str, ...]:
@@ -141,14 +129,14 @@ VALUES = (PremiseChange, Head, Conclusion, Mention, SettledConclusion)
 
 
 class PremiseReview(Value):
-    """What a change takes away.
+    """What a change takes away: `premises`.
 
     `unsettled` counts the conclusions to settle, and `vouched` those of them that are confirmed or
     pinned. `earlier` counts those that are as unsettled as before. `needs_target` is true if the
     change lacks a memory that is concerned, so that it cannot settle all of them by itself.
     """
 
-    changes: tuple[PremiseChange, ...]
+    premises: tuple[PremiseChange, ...]
     unsettled: int
     vouched: int
     earlier: int
@@ -469,5 +457,6 @@ def find_line(data: bytes, text: str, key: str = "") -> int:
 def is_rule_file(path: str) -> bool:
     """Return whether agents read a file as rules: by its name, or by its hidden folder."""
     folder, _slash, name = path.rpartition("/")
-    is_hidden = folder.startswith(".") and name.endswith((".md", ".mdc"))
-    return name in RULE_NAMES or name.endswith(RULE_ENDINGS) or is_hidden
+    is_hidden = folder.startswith(".") and name.endswith(".md")
+    is_rules = any(fnmatchcase(name, pattern) for pattern in RULE_FILES)
+    return name in INSTRUCTION_FILES or is_rules or is_hidden

@@ -25,8 +25,7 @@ def leave_index(context: Context) -> None:
     try:
         tree = index.open_catalog(context, exact=True)
         context.provenance_reader(tree).origins(tree.records)
-        cache_dir = context.repository.cache_dir
-        conflicts.find_open_contradictions(tree, context.clock.now, cache_dir)
+        conflicts.find_open_contradictions(tree, context.clock.now, context.cache_dir)
         if tree.imported_ids and (head := context.repository.git.head()):
             history_files.read_table(context, tree.imported_ids, head)
     except (CorruptCacheError, OSError):

@@ -137,11 +137,6 @@ def find_trust_gap(context: Context, record: Record, origin: Origin) -> str:
     return trust_rules.find_gap(rules, record.memory, record.path, origin)
 
 
-def format_trust(trust: str, unproven: str) -> str:
-    """Format a trust level for display, with a mark if proof is missing."""
-    return f"{trust}, unproven" if unproven else trust
-
-
 def build_scope(context: Context, tree: Catalog, now: int) -> Scope:
     """Build the scope for searching a tree, as of the second `now`."""
     from memtool.store.usage_counts import UsageCounts

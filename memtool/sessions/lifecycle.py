@@ -229,11 +229,11 @@ def summarise(messages: Sequence[Message], findings: Sequence[str]) -> str:
 
 def find_failures(messages: Sequence[Message]) -> list[FailedCall]:
     """Return the failed calls, each once, with the message in which the same call worked."""
-    failed_calls: dict[tuple[str, str], FailedCall] = {}
+    failed_calls: dict[tuple[object, ...], FailedCall] = {}
     for message in messages:
         if message.role != "tool" or message.is_ok is None:
             continue
-        key = message.tool, message.call
+        key = _identify(message)
         if not message.is_ok:
             # Most tools report the error in the last line.
             rows = reversed(message.text.split("\n"))
@@ -244,6 +244,15 @@ def find_failures(messages: Sequence[Message]) -> list[FailedCall]:
         elif key in failed_calls and not failed_calls[key].fixed_by:
             failed_calls[key] = failed_calls[key].replace(fixed_by=message.number)
     return list(failed_calls.values())
+
+
+def _identify(call: Message) -> tuple[object, ...]:
+    """Return what a call has in common with each repetition, however a command is spelled."""
+    from memtool.sessions.extract.commands import find_targets, is_script  # starts need none
+    from memtool.sessions.extract.scene import runs_command
+
+    targets = find_targets(call.call) if runs_command(call) else ()
+    return (call.tool, call.call) if is_script(targets) else (call.tool, *targets)
 
 
 def _and_more(what: str, count: int) -> list[str]:

@@ -145,6 +145,11 @@ class Context:
         """Whether derived data may be read from and written to the cache."""
         return self.caller.can_cache(self.repository)
 
+    @property
+    def cache_dir(self) -> str:
+        """The directory of derived data that may be read and written; empty for none."""
+        return self.repository.cache_dir if self.is_cached else ""
+
     def random_id_bytes(self, *claim: str) -> bytes:
         """Return three bytes for the end of an id, always the same for a claim in this place.
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from memtool import templates
 from memtool.authoring import write
-from memtool.authoring.tree import is_dirty
+from memtool.authoring.tree import find_dirty
 from memtool.errors import MemtoolError
 from memtool.memory import ids, timestamps
 from memtool.memory.fields import CONFIDENCES
@@ -453,7 +453,8 @@ def write_digest(context: Context, plan: Digest, *, dry_run: bool) -> DigestChan
 
 def commit_digests(context: Context, pages: Sequence[DigestChange]) -> str | None:
     """Commit the digests that are not committed yet, in one commit; None if all are."""
-    due = [page for page in pages if is_dirty(context.repository, page.path)]
+    dirty = find_dirty(context.repository, [page.path for page in pages])
+    due = [page for page in pages if page.path in dirty]
     if not due:
         return None
     trailers = {MEMORY_ID: ", ".join(page.id for page in due)}
@@ -463,6 +464,6 @@ def commit_digests(context: Context, pages: Sequence[DigestChange]) -> str | Non
     what = due[0].category if len(due) == 1 else f"{len(due)} categories"
     paths = [page.path for page in due]
     tree = context.tree()
-    before = (tree[id_].path for id_ in old)  # include an old digest that was never committed
-    paths += [path for path in before if is_dirty(context.repository, path)]
+    # Include an old digest that was never committed.
+    paths += sorted(find_dirty(context.repository, [tree[id_].path for id_ in old]))
     return commit_files(context, paths, f"digest {what}", trailers)

@@ -138,7 +138,7 @@ def refusal(sandbox: Sandbox, **options: object) -> MemtoolError:
         (
             {"source": ("memory:sem-ended",)},
             "bad-premise",
-            "source: memory:sem-ended no longer holds",
+            "source: memory:sem-ended has expired",
             "cite what holds",
         ),
         (

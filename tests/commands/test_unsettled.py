@@ -80,7 +80,7 @@ def test_show_has_premises_conclusions_and_acts(tower: Sandbox):
         "! Unsettled sem-k3f9 is now sem-b7x2: Towers over 50 floors need a class F review",
         "it still holds memtool confirm dec-2g54 --still-holds",
         "it has changed memtool supersede dec-2g54 TITLE",
-        "it holds no more memtool forget dec-2g54 --reason TEXT",
+        "it no longer holds memtool forget dec-2g54 --reason TEXT",
         "Premises sem-k3f9 Towers over 40 floors need a class F review (replaced)",
         "Conclusions sem-r8d3 The plan of the north tower allows nine weeks (unsettled)",
         "Source human:Ada",

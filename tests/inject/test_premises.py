@@ -190,7 +190,7 @@ def test_a_deep_cause_names_the_memory_between(tower: Sandbox):
 GONE = {
     "was forgotten": {"status": "deleted", "deleted": DELETED},
     "is deprecated": {"status": "deprecated"},
-    "no longer holds, since its time is over": {"valid_through": "2026-02-25"},
+    "has expired": {"valid_through": "2026-02-25"},
 }
 
 

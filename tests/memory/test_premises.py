@@ -21,7 +21,7 @@ from memtool.memory.premises import (
     ("name", "reason", "direct", "carried"),
     [
         ("memory:new", REPLACED, "via is now new", "via rests on what is now new"),
-        ("without:p", REPLACED, "p is replaced in a circle", "p is replaced in a circle"),
+        ("without:p", REPLACED, "p is superseded in a circle", "p is superseded in a circle"),
         ("without:p", FORGOTTEN, "p was forgotten", "p was forgotten"),
         ("without:p", DEPRECATED, "p is deprecated", "p is deprecated"),
         ("without:p", MISSING, "p is not here", "p is not here"),

@@ -57,6 +57,22 @@ def test_a_call_that_failed_again_is_not_fixed() -> None:
     assert failures == [FailedCall(3, "make", "two")]
 
 
+def test_a_command_is_the_same_however_it_is_spelled() -> None:
+    """It is for its program and its targets; scripts that are typed in are each their own."""
+    failures = find_failures(
+        [
+            tool(1, "uv run pytest -q tests/a.py", "one", is_ok=False),
+            tool(2, "python -c 'import a'", "two", is_ok=False),
+            tool(3, "python -c 'import b'", is_ok=True),
+            tool(4, ".venv/bin/pytest tests/a.py 2>&1 | tail -3", is_ok=True),
+        ]
+    )
+    assert failures == [
+        FailedCall(1, "uv run pytest -q tests/a.py", "one", 4),
+        FailedCall(2, "python -c 'import a'", "two"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [

@@ -172,7 +172,7 @@ def check(content: Content) -> Iterator[Problem]:
     signatures.refuse_without_keygen(repository.git.env)
     last = _find_last_commits(protection, [proof.change for proof in proofs])
     signers = signatures.find_commit_signers(
-        repository, set(last.values()), protection.signers, _cache_dir(protection)
+        repository, set(last.values()), protection.signers, protection.context.cache_dir
     )
     claims = [
         signatures.SignedVersion(proof.change.path, proof.change.after.oid, "")
@@ -186,7 +186,7 @@ def check(content: Content) -> Iterator[Problem]:
             protection.directory,
             claims,
             protection.signers,
-            _cache_dir(protection),
+            protection.context.cache_dir,
         )
         if claims and protection.signers
         else {}
@@ -310,11 +310,6 @@ def _find_replaced(olds: Sequence[Version], new: Version | None) -> set[str]:
         return set()
     replaced_before = [set(old.memory.replaces) for old in olds if old.memory is not None]
     return set(new.memory.replaces).difference(*replaced_before)
-
-
-def _cache_dir(protection: Protection) -> str:
-    """Return the directory that caches verified signatures, empty for none."""
-    return protection.context.repository.cache_dir if protection.context.is_cached else ""
 
 
 def _find_last_commits(protection: Protection, changed: Sequence[OwnedChange]) -> dict[str, str]:

@@ -9,7 +9,14 @@ import posixpath
 import re
 
 from memtool import tables
-from memtool.memory.command_line import CommandTarget, SimpleCommand, find_target, split_commands
+from memtool.memory.command_line import (
+    INTERPRETERS,
+    SHELLS,
+    CommandTarget,
+    SimpleCommand,
+    find_target,
+    split_commands,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +32,6 @@ _FILING = frozenset(_PROGRAMS["files"])
 _SCRIPT = frozenset("-")
 """The target of a script that is typed into an interpreter."""
 _SCRIPT_OPTIONS = frozenset(("-", "-c", "-e", "-r", "--eval"))
-_SHELLS = frozenset(("bash", "cmd", "powershell", "pwsh", "sh", "zsh"))
-_INTERPRETERS = frozenset(("node", "perl", "php", "python", "ruby"))
 _VALUE = r"(?:\$\([^()]*\)|\"[^\"]*\"|'[^']*'|[^\s;&|\"']+)"
 _SETTING = re.compile(rf"(?:^|(?<=[\s;]))(?:\$env:)?([A-Z_][A-Z0-9_]*) ?= ?({_VALUE})")
 _BEFORE = re.compile(
@@ -85,12 +90,10 @@ def _find_commands(line: str) -> list[tuple[SimpleCommand, CommandTarget]]:
     for command in _split(line):
         target = find_target(command.replace(folder=""))
         program = target.program if target else ""
-        if target is None or program in _SHELLS or program.lower() in _READING:
+        if target is None or program in SHELLS or program.lower() in _READING:
             continue
         is_named = target.targets or target.unsure
-        if program in _INTERPRETERS and not (
-            is_named and _SCRIPT_OPTIONS.isdisjoint(command.words)
-        ):
+        if program in INTERPRETERS and not (is_named and _SCRIPT_OPTIONS.isdisjoint(command.words)):
             target = CommandTarget(program, _SCRIPT)
         if not (program == "git" and _READING_GIT & target.targets):
             commands.append((command, target))

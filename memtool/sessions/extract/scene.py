@@ -29,6 +29,14 @@ EDITORS = frozenset(tables.read_words("sessions/editing_tools"))
 _SHELL_SIGNS = ("bash", "shell", "exec", "terminal", "command")
 
 
+def runs_command(call: Message) -> bool:
+    """Return whether a tool call runs a command line."""
+    name = call.tool.lower()
+    if call.call.split(" ", 1)[0] in EDITORS:  # a patch passed to the shell
+        return False
+    return bool(call.call) and any(sign in name for sign in _SHELL_SIGNS)
+
+
 class ToolRun(Value):
     """A tool call with its answer; `is_ok` is None if it is unknown whether it worked."""
 
@@ -51,10 +59,7 @@ class ToolRun(Value):
     @property
     def is_command(self) -> bool:
         """Whether it ran a command line."""
-        name = self.call.tool.lower()
-        if self.call.call.split(" ", 1)[0] in EDITORS:  # a patch passed to the shell
-            return False
-        return bool(self.call.call) and any(sign in name for sign in _SHELL_SIGNS)
+        return runs_command(self.call)
 
 
 class Scene:

@@ -236,9 +236,9 @@ def _read_table(shown: MemoryView, key: str) -> Mapping[str, str]:
 
 def find_contradicting(context: Context, tree: Tree) -> dict[str, list[str]]:
     """Return the ids that certainly contradict each memory, unless that was accepted."""
-    cache_dir = context.repository.cache_dir if context.is_cached else ""
     contradicting: dict[str, set[str]] = {}
-    for clash in conflicts.find_open_contradictions(tree, context.clock.now, cache_dir) or ():
+    clashes = conflicts.find_open_contradictions(tree, context.clock.now, context.cache_dir)
+    for clash in clashes or ():
         for id_ in clash.ids if clash.is_certain else ():
             contradicting.setdefault(id_, set()).update(clash.ids)
     return {id_: sorted(ids - {id_}) for id_, ids in contradicting.items()}

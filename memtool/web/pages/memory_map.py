@@ -160,8 +160,7 @@ def _find_states(
         levels = {}  # the trusted ref is missing, which the status page says
         unsettled = Unsettled(facts.tree, facts.now).all
     due = {record.path for record in facts.due()}
-    cache_dir = context.repository.cache_dir if context.is_cached else ""
-    clashes = conflicts.find_open_contradictions(facts.tree, facts.now, cache_dir)
+    clashes = conflicts.find_open_contradictions(facts.tree, facts.now, context.cache_dir)
     open_conflicts = conflicts.list_unsettled(facts.tree, clashes or ())
     ids = {id_ for group in open_conflicts for id_ in group}
     conflicting = {record.path for record in facts.tree.with_ids(ids)}
