@@ -30,7 +30,8 @@ from memtool.web.pages.memories import memories
 from memtool.web.pages.memory import memory
 from memtool.web.pages.memory_map import memory_map
 from memtool.web.pages.premises import premises
-from memtool.web.pages.reports import digests, health, review
+from memtool.web.pages.reports import digests, health
+from memtool.web.pages.review import review
 from memtool.web.pages.search import search
 from memtool.web.pages.sessions import findings, session, sessions
 from memtool.web.pages.status import status
