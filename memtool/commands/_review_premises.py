@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
-from memtool.memory.premises import ACTS, BROKEN, FAULTS
+from memtool.memory.premises import ACTS, BROKEN
 from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
 from memtool.value import Value, first_few, format_count
@@ -98,7 +98,7 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
         text = f"is now{place}: {head.title}"
         yield from _format_row("  ", text, part.shorten(head.id), layout)
     if not change.heads and change.reason != BROKEN:
-        yield f"  {_describe_fault(change)}{on_target}"
+        yield f"  {change.fault}{on_target}"
     for row in change.conclusions[:MAX_CONCLUSIONS]:
         depth = row.depth + (change.reason == BROKEN)
         text = f"{_label(row, depth, part.branch)}: {row.title}"
@@ -116,11 +116,6 @@ def _format_change(change: PremiseChange, part: PremisesPart, layout: Layout) ->
     hidden = len(change.mentions) - MAX_MENTIONS
     if hidden > 0:
         yield layout.hint(f"  and {hidden:,} more places (--json lists them)")
-
-
-def _describe_fault(change: PremiseChange) -> str:
-    """Return why a premise no longer holds, as a clause."""
-    return FAULTS.get(change.reason, "{} supersedes itself").format("it")
 
 
 def _label(row: Conclusion, depth: int, branch: str) -> str:
@@ -206,7 +201,7 @@ def _describe(change: PremiseChange, part: PremisesPart) -> str:
         return f"{name} is now {' and '.join(part.shorten(h.id) for h in change.heads)}{place}"
     if change.reason == BROKEN:
         return f"{change.detail}, which {name} names{place}"
-    return f"{name}: {_describe_fault(change)}{place}"
+    return f"{name}: {change.fault}{place}"
 
 
 def _group_by_lowest(change: PremiseChange) -> list[tuple[Conclusion, list[Conclusion]]]:
@@ -224,7 +219,7 @@ def build_tasks(part: PremisesPart) -> Iterator[TaskGroup]:
     """Yield the conclusions of each premise as tasks, with the places that name them."""
     for change in part.review.changes:
         subject, titles = change.title or change.id, [head.title for head in change.heads]
-        clause = "is now" if titles else f"no longer holds: {_describe_fault(change)}"
+        clause = "is now" if titles else f"no longer holds: {change.fault}"
         if change.reason == BROKEN:
             subject, titles, clause = change.detail, [change.title], "is named by"
         yield TaskGroup(

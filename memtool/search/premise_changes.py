@@ -10,7 +10,7 @@ from __future__ import annotations
 from memtool.errors import MemtoolError
 from memtool.memory import drift
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
-from memtool.memory.premises import BROKEN, ENDED, MAX_CAUSES, MEMORY, REPLACED
+from memtool.memory.premises import BROKEN, ENDED, FAULTS, MAX_CAUSES, MEMORY, REPLACED
 from memtool.search.levels import find_digests_in_use
 from memtool.search.unsettled import Unsettled
 from memtool.store.grep import find_words
@@ -113,6 +113,13 @@ class PremiseChange(Value):
     count: int
     conclusions: tuple[Conclusion, ...]
     mentions: tuple[Mention, ...]
+
+    @property
+    def fault(self) -> str:
+        """Why the premise no longer holds, as a clause about it; empty if it is replaced."""
+        if self.reason == REPLACED and self.heads:
+            return ""
+        return FAULTS.get(self.reason, "{} supersedes itself").format("it")
 
     @property
     def lowest(self) -> tuple[str, ...]:

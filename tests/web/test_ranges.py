@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tower import NEW, NORTH, replace_premise, write_tower
 from web.test_pages import words
 
 if TYPE_CHECKING:
@@ -81,6 +82,31 @@ def test_a_review_says_in_words_what_to_do(sandbox: Sandbox, writer: Web):
     commit = sandbox.commit()
     free = words(writer.get(f"/review?range={commit}~1..{commit}").text)
     assert "1 file changed, and no memory governs it." in free
+
+
+def test_a_review_shows_what_rests_on_the_change(sandbox: Sandbox, writer: Web):
+    """Each premise with what rests on it, what names it, how to settle, and what is settled."""
+    write_tower(sandbox, is_replaced=False)
+    sandbox.write("tower.py", f"# {NORTH}\n")
+    sandbox.commit()
+    replace_premise(sandbox)
+    page = writer.get("/review?range=HEAD~1..HEAD").text
+    text = words(page)
+    assert "2 memories rest on what this change takes away. If one still holds, confirm" in text
+    assert "It is now Towers over 50 floors need a class F review sem-b7x2." in text
+    assert "unsettled The north tower gets a class F review dec-2g54 unsettled The plan" in text
+    assert "allows nine weeks sem-r8d3 rests on The north tower gets a class F review" in text
+    assert "Named in tower.py:1." in text
+    assert f'href="/m/{NEW}"' in page
+    assert "memtool " not in text
+    assert sandbox.run("confirm", NORTH, "--still-holds", "--commit").returncode == 0
+    settled = words(writer.get("/review?range=HEAD~1..HEAD").text)
+    assert "Settled by this change: The north tower gets a class F review dec-2g54, The" in settled
+    assert "takes away" not in settled
+    assert sandbox.run("forget", NORTH, "--reason", "no tower", "--commit").returncode == 0
+    forgotten = words(writer.get("/review?range=HEAD~1..HEAD").text)
+    assert "1 memory rests on what this change takes away." in forgotten
+    assert "The north tower gets a class F review dec-2g54 It was forgotten." in forgotten
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memtool.commands._review_premises import MAX_CHANGES, MAX_CONCLUSIONS, MAX_MENTIONS
 from memtool.commands.review import STATES
 from memtool.commands.review import review as review_of
 from memtool.index import index
@@ -34,4 +35,7 @@ def review(context: Context, query: PageQuery) -> dict[str, Any]:
         "ranges": ranges,
         "titles": {record.id: record.memory.title for record in reason_records},
         "notes": [*context.notes],
+        "max_changes": MAX_CHANGES,
+        "max_conclusions": MAX_CONCLUSIONS,
+        "max_mentions": MAX_MENTIONS,
     }
