@@ -116,7 +116,7 @@ LEAVES |= {
 }
 CALLS = (
     ("init",),
-    ("remember", "Sessions live in redis."),
+    ("remember", "Sessions live in redis.", "--commit"),
     ("search", "sessions in redis"),
     ("inject", "--primer"),
     ("inject", "--prompt", "where do sessions live?"),
@@ -147,8 +147,8 @@ CALLS = (
     ("tag", "sessions live in redis", "--add", "cache"),
     ("verify",),
     ("why", "sessions live in redis"),
+    ("undo", "sessions live in redis"),
     ("forget", "sessions live in redis", "--reason", "They are gone."),
-    ("undo",),
     ("help",),
 )
 """A call of each verb that needs no more than a repository."""
@@ -328,6 +328,8 @@ def test_the_rest_works_without_it(
     """Every module is imported, and every other verb has its help and answers."""
     root, leaf = tmp_path / "copy", LEAVES[name]
     delete(leaf, package, root)
+    sandbox.write("session.py", "import redis\n")
+    sandbox.commit()
     done = subprocess.run(
         [sys.executable, "-P", "-c", PROGRAM, str(root), json.dumps(CALLS)],
         cwd=sandbox.path,
@@ -342,4 +344,40 @@ def test_the_rest_works_without_it(
     assert [call for call, code, _text in answers if code > 1] == [], done.stderr
     texts = {call: text for call, _code, text in answers}
     assert "redis" in texts["search sessions in redis"]
-    assert "redis" in texts["inject --primer"]
+    assert "redis" in texts["inject --prompt where do sessions live?"]
+
+
+VERB_TESTS = ("calls", "cli", "mcp")
+"""Folders of the tests that run verbs. Below verbs nothing changes: no module there imports a table
+that has rows of a feature, which the layers see to."""
+NAMED = {"fleet": r"fleet|publish", "web": r"\bweb\b|\"serve\"|\"site\""}
+"""What tests name that are about a feature, too."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMED)
+def test_the_tests_of_verbs_pass_without_it(package: Path, tmp_path: Path, name: str) -> None:
+    """All that do not name the feature, in a copy of the repository."""
+    root, env = tmp_path / "copy", dict(os.environ)
+    delete(LEAVES[name], package, root)
+    shutil.copytree(ROOT / "tests", root / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", root)
+    chosen = [
+        str(path)
+        for folder in VERB_TESTS
+        for path in sorted((root / "tests" / folder).rglob("test_*.py"))
+        if not re.search(NAMED[name], path.read_text(encoding="utf-8"))
+    ]
+    assert len(chosen) > 10
+    for variable in [each for each in env if each.startswith("PYTEST_")]:
+        del env[variable]
+    options = ("-p", "no:cacheprovider", "--basetemp", str(tmp_path / "tests"), "--tb=short")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, *chosen],
+        cwd=root,
+        env=env | {"PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-8_000:] + done.stderr[-2_000:]
