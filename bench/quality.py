@@ -144,10 +144,10 @@ class Store:
     def scope(self, text: str) -> Any:
         """Return the scope for a text, with its meaning if there is a model to be used."""
         from memtool.search.scope import build_scope
-        from memtool.search.stages import with_meaning
+        from memtool.search.stages import with_matchers
 
         scope = build_scope(self.ws, self._all, self.ws.clock.now)
-        return with_meaning(self.ws, scope, text) if self._model is not None else scope
+        return with_matchers(self.ws, scope, text) if self._model is not None else scope
 
     @property
     def _model(self) -> Any:

@@ -85,7 +85,9 @@ class Agent(Value):
     transcript, or of the file that holds all sessions, for a host whose events do not always name
     it; it is below `home`, a directory in that of the user, unless `home_variable` names another.
     `own_key` is a key of its events that no other host sends. `keys` are its names of what others
-    name as on the right, in order of precedence.
+    name as on the right, in order of precedence; a dot leads into an object. Without a value of
+    `subagent_key` the id of an agent is that of the main one. `foreign_keys` show a host that runs
+    the hooks of others, in their words: those that such an event has, and with a ! those it lacks.
     """
 
     name: str
@@ -100,6 +102,8 @@ class Agent(Value):
     transcript: str = ""
     own_key: str = ""
     keys: tuple[tuple[str, str], ...] = ()
+    subagent_key: str = ""
+    foreign_keys: tuple[str, ...] = ()
 
     def find_transcript(self, session: str, env: Mapping[str, str]) -> str:
         """Return the path of a session's transcript; empty if only the events name it."""
@@ -138,6 +142,15 @@ _ROWS = (
         # Its other hooks do not run, or what they print does not reach the model.
         events=(Event("post-tool-use", "PostToolUse", EDIT, CLINE_ANSWER, EMPTY_OBJECT),),
         own_key="clineVersion",
+        keys=(
+            ("sessionContext.rootSessionId", "session_id"),
+            ("taskId", "session_id"),
+            ("workspaceRoots", "workspace_roots"),
+            ("postToolUse.toolName", "tool_name"),
+            ("postToolUse.parameters", "tool_input"),
+        ),
+        # Each of its agents has an id, also the first.
+        subagent_key="parent_agent_id",
     ),
     Agent(
         "codex",
@@ -181,6 +194,9 @@ _ROWS = (
             ("toolName", "tool_name"),
             ("transcriptPath", "transcript_path"),
         ),
+        # It also runs the hooks of Claude Code. Unlike Claude it sends a time, and unlike the
+        # others that do, no transcript.
+        foreign_keys=("session_id", "timestamp", "!transcript_path"),
     ),
     Agent(
         "cursor",

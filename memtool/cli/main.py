@@ -54,13 +54,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return the exit code."""
     args = list(sys.argv[1:] if argv is None else argv)
     before, name, after = arguments.split_at_verb(args)
-    if name == "hook":
-        from memtool.cli import hooks  # a boundary of its own: agents never see an error
-
-        return hooks.main([name, *after, *before])
+    if name in BOUNDARIES:
+        boundary_module = __import__(BOUNDARIES[name], fromlist=["main"])
+        return int(boundary_module.main([name, *after, *before]))
     return run(args)
 
 
+BOUNDARIES = {"hook": "memtool.cli.hooks"}
+"""Verbs with a boundary of their own: agents never see an error."""
 SERVERS = {
     "completion": "memtool.cli.completion",
     "mcp": "memtool.mcp",

@@ -9,7 +9,7 @@ from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from memtool.authoring.adoption import Change, Offer
     from memtool.inject.answer import MakeTier
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 INJECT_FLEET = "inject.fleet"
 """The user's own setting that adds memories of other repositories to a block."""
+REPOSITORIES_KEY = "fleet.repositories"
 
 
 class Feature(Value):
@@ -32,6 +33,8 @@ class Feature(Value):
     - `changes`: what has changed since it was set up, for `memtool doctor`
     - `search_box`: label of the checkbox on the search page that also asks its source
     - `link`: address and title of its page for memories of a type, None if it has no such page
+    - `due_periods`: periods of a schedule of which its work is due, for `memtool status`
+    - `check_setting`: refuses values of a setting that can never work, with key and values
     """
 
     name: str
@@ -44,6 +47,8 @@ class Feature(Value):
     changes: Callable[[Context], Iterable[Change]] = lambda _context: ()
     search_box: str = ""
     link: Callable[[str], tuple[str, str] | None] = lambda _type: None
+    due_periods: Callable[[Context], tuple[str, ...]] = lambda _context: ()
+    check_setting: Callable[[str, Sequence[str]], None] = lambda _key, _values: None
 
 
 def build_sources() -> list[Source]:
@@ -98,10 +103,29 @@ def find_links(context: Context, type_: str) -> list[tuple[str, str]]:
     return [link for feature, link in candidates if link is not None and feature.is_set(context)]
 
 
+def list_due_periods(context: Context) -> tuple[str, ...]:
+    """Return the periods of which the work of features is due."""
+    return tuple(period for feature in FEATURES for period in feature.due_periods(context))
+
+
+def check_setting(key: str, values: Sequence[str]) -> None:
+    """Check the values of a setting that is a list. Raises MemtoolError if one can never work."""
+    for feature in FEATURES:
+        feature.check_setting(key, values)
+
+
 def _renew_digests(context: Context, gone: Collection[str], *, commit: bool, dry_run: bool) -> None:
     from memtool.upkeep import digest  # most memories replace nothing
 
     digest.renew(context, gone, commit=commit, dry_run=dry_run)
+
+
+def _find_due_periods(context: Context) -> tuple[str, ...]:
+    if not context.settings.texts("maintain.schedule"):
+        return ()
+    from memtool.upkeep.plan import find_due_periods  # rarely needed
+
+    return find_due_periods(context.settings, context.repository.cache_dir, context.clock.now)
 
 
 def _list_import_offers(context: Context) -> Iterable[Offer]:
@@ -153,6 +177,14 @@ def _find_fleet_link(type_: str) -> tuple[str, str] | None:
     return ("/fleet?id=", "In other repositories") if type_ in contradictions.TYPES else None
 
 
+def _check_fleet_setting(key: str, values: Sequence[str]) -> None:
+    if key != REPOSITORIES_KEY:
+        return
+    from memtool.fleet import repositories
+
+    repositories.refuse_unreachable(key, values)
+
+
 def _build_sessions_source() -> Source:
     from memtool.search.sources import Source  # a block does not need it
 
@@ -186,7 +218,7 @@ def _search_fleet(request: SearchRequest) -> RoutedSource:
 
 
 FEATURES: tuple[Feature, ...] = (
-    Feature("upkeep", follow_end=_renew_digests),
+    Feature("upkeep", follow_end=_renew_digests, due_periods=_find_due_periods),
     Feature("importing", offers=_list_import_offers, changes=_list_import_changes),
     Feature("hosts", offers=_list_host_offers),
     Feature("sessions", _build_sessions_source),
@@ -198,5 +230,6 @@ FEATURES: tuple[Feature, ...] = (
         _list_fleet_files,
         search_box="Other repositories, too",
         link=_find_fleet_link,
+        check_setting=_check_fleet_setting,
     ),
 )

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from typing import Literal
 
 from memtool.authoring import write
+from memtool.commands import _features
 from memtool.commands._layout import Layout
 from memtool.errors import MemtoolError
 from memtool.sessions import consent
@@ -16,7 +16,6 @@ from memtool.store.context import Context
 from memtool.value import Value, format_count
 
 AUTO_KEY = "capture.auto"
-REPOSITORIES_KEY = "fleet.repositories"
 RULES_KEY = "trust.rules"
 
 
@@ -328,8 +327,7 @@ def _parse_value(option: Option, key: str, text: str) -> Scalar | tuple[str, ...
     if option_type is tuple:
         texts = tuple(part.strip() for part in text.split(",")) if text.strip() else ()
         config_file.check_value(option, texts, "")
-        if option.key == REPOSITORIES_KEY:
-            _refuse_unreachable(texts)
+        _features.check_setting(option.key, texts)
         return texts
     value: Scalar = text
     try:
@@ -341,19 +339,6 @@ def _parse_value(option: Option, key: str, text: str) -> Scalar | tuple[str, ...
         pass  # the check below reports what it must be
     config_file.check_value(option, value, "")
     return float(value) if option_type is float else value
-
-
-def _refuse_unreachable(entries: Sequence[str]) -> None:
-    """Refuse entries that `fleet sync` always refuses: a relative path, an unknown protocol."""
-    from memtool.fleet import repositories  # rarely needed
-
-    for source in repositories.find_sources(entries, "/"):
-        if source.problem not in ("", repositories.NO_MATCH):
-            raise MemtoolError(
-                f"{REPOSITORIES_KEY}: {source.text}: {source.problem}",
-                hint=f"memtool --global config {REPOSITORIES_KEY} '~/src/*'",
-                code="config",
-            )
 
 
 def _parse_table_entry(option: Option, key: str, text: str) -> str:

@@ -86,7 +86,7 @@ def install(
     )
     if all and not agents:
         context.notes.append(
-            "no agent host is in use here; to install anyway: memtool install claude"
+            f"no agent host is in use here; to install anyway: memtool install {AGENTS[0]}"
         )
     if not user:
         _note_subdirectory(

@@ -16,6 +16,7 @@ from memtool.index import index
 from memtool.memory.document import MAX_BYTES
 from memtool.memory.drift import Drift
 from memtool.redaction.mask import Mask
+from memtool.search import stages
 from memtool.search.conflicts import KINDS as CONFLICT_KINDS
 from memtool.search.scope import build_drift_witness
 from memtool.sessions import store
@@ -305,16 +306,9 @@ def _plan_upkeep(
 
 
 def _find_missing_vectors(context: Context) -> list[Chore]:
-    """Return the chore of making vectors, if there is a sentence model and memories lack them."""
-    from memtool.search import semantic
-    from memtool.search.model import find_model
-
-    model = None if context.repository.is_bare else find_model(context)
-    if model is None:
-        return []
-    count = semantic.count_missing(context, index.open(context).index, model)
-    what = format_count(count, "vector of a memory", "vectors of memories")
-    return [Chore(ENCODE, what, "search by meaning compares them")] if count else []
+    """Return the chores of making what searches other than by words have to prepare."""
+    missing = [row.describe_missing(context) for row in stages.MATCHERS]
+    return [Chore(ENCODE, *texts) for texts in missing if texts is not None]
 
 
 def _mask_steps(context: Context, steps: Iterable[UpkeepStep]) -> tuple[UpkeepStep, ...]:
@@ -372,12 +366,8 @@ def _do_chores(context: Context, plan: MaintenancePlan, report: MaintenanceRepor
     if is_rebuilt and not context.repository.is_bare:
         index.open(context, exact=True)
     if ENCODE in kinds:
-        from memtool.search import semantic
-        from memtool.search.model import find_model
-
-        model = find_model(context)
-        if model is not None:
-            semantic.make_vectors(context, index.open(context).index, model)
+        for row in stages.MATCHERS:
+            row.make_missing(context)
     if is_rebuilt or MONTHLY in report.periods:
         cleanup.note_rebuilt(directory, context.clock.now)
     if report.periods:

@@ -32,12 +32,9 @@ def package(
 ) -> BuiltPackage:
     """Write a plugin or extension of memtool, to publish in your team.
 
-    It has what `memtool install --mcp` writes, as the agent's own kind of package:
-        claude    a marketplace with a plugin
-        codex     a marketplace with a plugin
-        copilot   a marketplace with a plugin
-        gemini    an extension
-        mcp       server.json for the MCP registry, manifest.json for an MCP bundle
+    It has what `memtool install --mcp` writes, as the agent's own kind of package: an extension, or
+    a marketplace with a plugin. Of mcp it is server.json for the MCP registry, and manifest.json
+    for an MCP bundle.
 
     It needs memtool on the PATH of whoever installs it. Together with an installation in a project
     each memory still appears once.

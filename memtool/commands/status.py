@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from memtool.authoring.tree import with_way_back
+from memtool.commands import _features
 from memtool.commands._layout import MAX_ROWS, Layout, shorten_commit
 from memtool.errors import MemtoolError
 from memtool.index import index
@@ -237,7 +238,7 @@ def status(
         nested=() if at else find_nested_directories(context.repository, context.directory),
         global_directory=global_context.repository.top if global_context is not None else "",
         auto=consent.is_capturing(context),
-        upkeep=_find_due_periods(context) if is_now else (),
+        upkeep=_features.list_due_periods(context) if is_now else (),
         curation=_count_curation_steps(context) if is_now else 0,
         findings=session_seen.count_waiting(context.repository.cache_dir) if is_now else 0,
         details=_find_details(context, tree, facts, clashes or [], all_=all).replace(
@@ -306,15 +307,6 @@ def _find_causes(tree: Tree, now: int, witness: DriftWitness) -> dict[str, tuple
         unsettled = Unsettled(tree, now)
         ids = [*unsettled.all]
     return {id_: unsettled.explain(id_) for id_ in ids}
-
-
-def _find_due_periods(context: Context) -> tuple[str, ...]:
-    """Return the periods whose upkeep is due, none without a schedule in the settings."""
-    if not context.settings.texts("maintain.schedule"):
-        return ()
-    from memtool.upkeep.plan import find_due_periods  # rarely needed
-
-    return find_due_periods(context.settings, context.repository.cache_dir, context.clock.now)
 
 
 def _find_trusted_commit(context: Context) -> str:

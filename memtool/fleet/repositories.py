@@ -130,6 +130,21 @@ def find_sources(entries: Iterable[str], home: str) -> list[FleetSource]:
     return list(sources_by_place.values())
 
 
+def refuse_unreachable(key: str, entries: Iterable[str]) -> None:
+    """Refuse entries that no sync can read: a relative path, an unknown protocol.
+
+    Raises:
+        MemtoolError: there is one; `key` is the setting that has them.
+    """
+    for source in find_sources(entries, "/"):
+        if source.problem not in ("", NO_MATCH):
+            raise MemtoolError(
+                f"{key}: {source.text}: {source.problem}",
+                hint=f"memtool --global config {key} '~/src/*'",
+                code="config",
+            )
+
+
 def _parse_entry(entry: str, home: str) -> Iterator[FleetSource]:
     shown = without_password(entry)
     if "\0" in entry:

@@ -153,12 +153,13 @@ def read(data: bytes) -> HookEvent:
         raise UnreadableEvent("it is nested too deeply") from None
     if not isinstance(event, dict):
         raise UnreadableEvent("it is no JSON object")
-    if "clineVersion" in event:
-        event |= _translate_cline(event)
     for agent in BY_NAME.values():
         for name, key in agent.keys:
-            if name in event:
-                event.setdefault(key, event[name])
+            value = _look_up(event, name)
+            if value:
+                event.setdefault(key, value)
+        if agent.subagent_key and agent.own_key in event and not event.get(agent.subagent_key):
+            event["agent_id"] = ""
     roots = event.get("workspace_roots")
     tool_input = _parse_arguments(event.get("tool_input"))
     tool_input = tool_input if isinstance(tool_input, dict) else {}
@@ -189,10 +190,14 @@ def _find_client(event: Mapping[str, Any]) -> str:
     for agent in BY_NAME.values():
         if agent.own_key and agent.own_key in event:
             return agent.name
-    # Copilot also runs the hooks of Claude Code, in Claude's words. Unlike Claude it sends a time,
-    # and unlike the others that do, no transcript.
-    is_copilot = "timestamp" in event and "transcript_path" not in event
-    return "copilot" if is_copilot and event.get("session_id") else ""
+    for agent in BY_NAME.values():
+        signs = [
+            name[1:] not in event if name.startswith("!") else bool(event.get(name))
+            for name in agent.foreign_keys
+        ]
+        if signs and all(signs):
+            return agent.name
+    return ""
 
 
 def _find_action(tool: str) -> str:
@@ -216,19 +221,12 @@ def _read_command(tool_input: Mapping[str, Any]) -> str:
     return " ".join("'" + word.replace("'", "'\\''") + "'" for word in words)
 
 
-def _translate_cline(event: dict[str, Any]) -> dict[str, Any]:
-    """Return what Cline says in words of its own; each of its agents has an id, also the first."""
-    session, tool = (
-        value if isinstance(value, dict) else {}
-        for value in (event.get("sessionContext"), event.get("postToolUse"))
-    )
-    return {
-        "session_id": session.get("rootSessionId") or event.get("taskId"),
-        "agent_id": event.get("agent_id") if event.get("parent_agent_id") else "",
-        "workspace_roots": event.get("workspaceRoots"),
-        "tool_name": tool.get("toolName"),
-        "tool_input": tool.get("parameters"),
-    }
+def _look_up(event: Mapping[str, Any], name: str) -> Any:
+    """Return the value of a key, where a dot leads into an object; None if there is none."""
+    value: Any = event
+    for part in name.split("."):
+        value = value.get(part) if isinstance(value, dict) else None
+    return value
 
 
 def _clean_prompt(text: str) -> str:

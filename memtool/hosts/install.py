@@ -458,7 +458,7 @@ def choose_hosts(context: Context, host: str, *, every: bool, user: bool, verb: 
             f"memtool {verb} needs a host, or --all"
             if not host
             else "HOST and --all exclude each other",
-            hint=f"memtool {verb} claude\nHOST is one of {', '.join(HOSTS)}",
+            hint=f"memtool {verb} {AGENTS[0]}\nHOST is one of {', '.join(HOSTS)}",
         )
     if is_of_repository and user:
         raise MemtoolError(

@@ -31,7 +31,7 @@ from memtool.search.features import no_moves
 from memtool.search.prose import search_prose
 from memtool.search.retrieve import SearchResult
 from memtool.search.scope import build_drift_witness, build_scope
-from memtool.search.stages import overlay_tree, with_general_stages, with_meaning
+from memtool.search.stages import overlay_tree, with_general_stages, with_matchers
 from memtool.store.provenance import TrustLevels
 from memtool.value import Value
 
@@ -249,7 +249,7 @@ def collect_candidates(context: Context, request: GatherRequest) -> RepositoryCa
     view, least = _open(context, request)
     scope = _build_scope(context, view, context.clock.parse_as_of(request.as_of))
     if context.caller.is_resident:
-        scope = with_meaning(context, scope, request.prompt)
+        scope = with_matchers(context, scope, request.prompt)
     grounds = _weigh(context, view, scope, least, is_hurried=request.is_hurried)
     # A search must also find a memory that a file has not the trust to replace.
     scope = scope.replace(lineage=grounds.standing.lineage, refuses=grounds.find_refusal)

@@ -18,6 +18,7 @@ import time
 from collections import deque
 from urllib.parse import unquote, urlsplit
 
+from memtool.agents import AGENTS
 from memtool.calls.output import tell
 from memtool.errors import MemtoolError
 from memtool.mcp.lines import INVALID, LineReader, Unreadable, has_valid_id, parse
@@ -274,7 +275,7 @@ def run(
     if sys.stdin is None or sys.stdout is None:
         raise MemtoolError(
             "cannot start the MCP server: it needs standard input and output",
-            hint="memtool install claude",
+            hint=f"memtool install {AGENTS[0]}",
         )
     if sys.stdin.isatty():
         tell("memtool: this is for a host to start; end of input ends it")

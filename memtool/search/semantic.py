@@ -21,11 +21,13 @@ import math
 import time
 from threading import Thread
 
+from memtool.index import index
 from memtool.index.arrays import compute_cosines
+from memtool.search.model import find_model
 from memtool.search.retrieve import PARTIAL, WHOLE
 from memtool.store import kept
 from memtool.store.cache import CorruptCacheError
-from memtool.value import Value
+from memtool.value import Value, format_count
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,15 +147,27 @@ def build_matcher(
     return SemanticMatcher(dict(zip(numbers, cosines, strict=True)), is_whole=is_whole)
 
 
-def list_blobs(index: IndexReader) -> dict[int, bytes]:
+def list_blobs(reader: IndexReader) -> dict[int, bytes]:
     """Return the blob of each memory, in hexadecimal, by its number."""
-    return {number: oid.hex().encode() for number, _path, oid in index.read_stamps()}
+    return {number: oid.hex().encode() for number, _path, oid in reader.read_stamps()}
 
 
-def count_missing(context: Context, index: IndexReader, model: SentenceModel) -> int:
-    """Return how many memories have no vector yet."""
-    blobs = set(list_blobs(index).values())
-    return len(blobs - read_vectors(context, model, blobs).keys())
+def describe_missing(context: Context) -> tuple[str, str] | None:
+    """Return how many memories have no vector yet, and what for; None if there is nothing to do."""
+    model = None if context.repository.is_bare else find_model(context)
+    if model is None:
+        return None
+    blobs = set(list_blobs(index.open(context).index).values())
+    count = len(blobs - read_vectors(context, model, blobs).keys())
+    what = format_count(count, "vector of a memory", "vectors of memories")
+    return (what, "search by meaning compares them") if count else None
+
+
+def make_missing(context: Context) -> None:
+    """Make the vectors of all memories of a worktree."""
+    model = find_model(context)
+    if model is not None:
+        make_vectors(context, index.open(context).index, model)
 
 
 def read_vectors(context: Context, model: SentenceModel, blobs: Iterable[bytes]) -> Vectors:
@@ -168,7 +182,7 @@ def read_vectors(context: Context, model: SentenceModel, blobs: Iterable[bytes])
 
 def make_vectors(
     context: Context,
-    index: IndexReader,
+    reader: IndexReader,
     model: SentenceModel,
     deadline: float = math.inf,
     *,
@@ -179,15 +193,15 @@ def make_vectors(
     One is made in any case, the others until the `deadline` by the monotonic clock. `is_gentle`
     rests after each as long as it took.
     """
-    blobs = list_blobs(index)
+    blobs = list_blobs(reader)
     vectors = read_vectors(context, model, blobs.values())
     waiting = [number for number, blob in blobs.items() if blob not in vectors]
     fresh: Vectors = {}
-    for number in _sort_newest_first(index, waiting):
+    for number in _sort_newest_first(reader, waiting):
         began = time.monotonic()
         if fresh and began > deadline:
             break
-        part, local = index.find_part(number)
+        part, local = reader.find_part(number)
         memory = part.memories.record(local).memory  # read once, not kept open
         fresh[blobs[number]] = model.vectorize(f"{memory.title}\n{memory.body}")
         if len(fresh) >= BATCH:
@@ -198,12 +212,12 @@ def make_vectors(
     _store(context, model, fresh)
 
 
-def _sort_newest_first(index: IndexReader, numbers: Sequence[int]) -> list[int]:
+def _sort_newest_first(reader: IndexReader, numbers: Sequence[int]) -> list[int]:
     def written(number: int) -> int:
-        part, local = index.find_part(number)
+        part, local = reader.find_part(number)
         return part.memories.written(local)
 
-    index.load(numbers)
+    reader.load(numbers)
     return sorted(numbers, key=lambda number: (-written(number), number))
 
 
@@ -228,7 +242,6 @@ def _make_in_background(context: Context, model: SentenceModel) -> None:
 
     def run() -> None:
         from memtool.errors import MemtoolError
-        from memtool.index import index
         from memtool.store.context import Context as ThreadContext
 
         try:

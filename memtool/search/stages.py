@@ -6,13 +6,14 @@ import time
 
 from memtool.search.effort import Effort
 from memtool.search.scope import restricted_for
+from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from memtool.index.reader import Catalog
-    from memtool.search.retrieve import Scope
+    from memtool.search.retrieve import Matcher, Scope
     from memtool.search.sources import SearchRequest
     from memtool.store.context import Context
 
@@ -21,7 +22,25 @@ if TYPE_CHECKING:
 
 
 BY_WORDS = "words"
-"""The option that searches without the model."""
+"""The option that searches by words alone."""
+
+
+class OptionalMatcher(Value):
+    """A row of the table of ways to match other than by words. Each works only if it is set up.
+
+    - `extra`: the extra of the package that it needs
+    - `build`: the matcher of a text over a tree
+    - `describe_missing`: how much it has to prepare before it compares all memories, and what for
+    - `make_missing`: prepares that
+    - `check_setup`: what is wrong and the command that mends it, empty if nothing is; from
+      `is_installed`, whether its extra is there
+    """
+
+    extra: str
+    build: Callable[[Context, Catalog, str], Matcher | None]
+    describe_missing: Callable[[Context], tuple[str, str] | None]
+    make_missing: Callable[[Context], None]
+    check_setup: Callable[..., tuple[str, str]]
 
 
 def with_stages(request: SearchRequest, scope: Scope) -> Scope:
@@ -70,25 +89,48 @@ def _with_effort(context: Context, scope: Scope) -> Scope:
     return scope.replace(effort=effort)
 
 
-def with_meaning(context: Context, scope: Scope, text: str) -> Scope:
-    """Find memories by the meaning of a text too, if there is a model."""
+def with_matchers(context: Context, scope: Scope, text: str) -> Scope:
+    """Find memories in all other ways than by the words of a text, too."""
     if not text.strip():
         return scope
+    built = [row.build(context, scope.tree, text) for row in MATCHERS]
+    matchers = [matcher for matcher in built if matcher is not None]
+    return scope.replace(matchers=(*scope.matchers, *matchers)) if matchers else scope
+
+
+def _with_matchers_unless_by_words(request: SearchRequest, scope: Scope) -> Scope:
+    if BY_WORDS in request.options:
+        return scope
+    return with_matchers(request.context, scope, "\n".join(request.query.words))
+
+
+def _build_semantic(context: Context, tree: Catalog, text: str) -> Matcher | None:
     from memtool.search.model import find_model  # a cold hook needs none
 
     model = find_model(context)
     if model is None:
-        return scope
+        return None
     from memtool.search import semantic
 
-    matcher = semantic.build_matcher(context, scope.tree, text, model)
-    return scope.replace(matchers=(*scope.matchers, matcher))
+    return semantic.build_matcher(context, tree, text, model)
 
 
-def _with_meaning_unless_by_words(request: SearchRequest, scope: Scope) -> Scope:
-    if BY_WORDS in request.options:
-        return scope
-    return with_meaning(request.context, scope, "\n".join(request.query.words))
+def _describe_missing_vectors(context: Context) -> tuple[str, str] | None:
+    from memtool.search import semantic
+
+    return semantic.describe_missing(context)
+
+
+def _make_missing_vectors(context: Context) -> None:
+    from memtool.search import semantic
+
+    semantic.make_missing(context)
+
+
+def _check_model(context: Context, *, is_installed: bool) -> tuple[str, str]:
+    from memtool.search import model
+
+    return model.check_setup(context, is_installed=is_installed)
 
 
 TREE_STAGES: tuple[Callable[[Context, Catalog, int], Catalog], ...] = (_with_ahead,)
@@ -97,6 +139,16 @@ SHARED_STAGES: tuple[Callable[[Context, Scope], Scope], ...] = (_with_effort,)
 """Stages of a search and of a block."""
 STAGES: tuple[Stage, ...] = (
     lambda request, scope: restricted_for(request.context, scope),
-    _with_meaning_unless_by_words,
+    _with_matchers_unless_by_words,
 )
 """Further stages of a search."""
+MATCHERS: tuple[OptionalMatcher, ...] = (
+    OptionalMatcher(
+        "semantic",
+        _build_semantic,
+        _describe_missing_vectors,
+        _make_missing_vectors,
+        _check_model,
+    ),
+)
+"""Ways to match other than by words, of searches and of blocks."""

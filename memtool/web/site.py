@@ -26,7 +26,8 @@ from memtool.store.history import History
 from memtool.store.progress import Progress
 from memtool.value import digest, first_few
 from memtool.web.folder import SiteFolder
-from memtool.web.site_pages import StaticSite
+from memtool.web.site_map import build_maps
+from memtool.web.site_pages import SitePart, StaticSite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ MAX_BYTES = 16 << 20
 """Of a file that is searched for secrets."""
 MAX_NAMED = 5
 """Places of secrets that the refusal names."""
+PARTS = (SitePart("/map", "Map", build_maps),)
+"""Pages of features: delete the row of one to remove it."""
 ROOM = "site"
 """Where locks are, below the cache directory."""
 
@@ -102,7 +105,7 @@ def build(
         progress.begin("reading the memories")
         left_out = _leave_out(fixed, commit, clean)
         with History(context.repository) as history:
-            site = StaticSite(fixed, commit, title, _compute_version(), left_out)
+            site = StaticSite(fixed, commit, title, _compute_version(), left_out, PARTS)
             pages = site.pages(
                 FileHistories(context.repository.git, history, commit, fixed.directory)
             )

@@ -26,22 +26,12 @@ from memtool.search.unsettled import Unsettled
 from memtool.value import Value, cached_property, digest, split_batches
 from memtool.web import render, words
 from memtool.web.graph_picture import MAX_NODES
-from memtool.web.map_areas import iterate_areas, list_maps
 from memtool.web.markdown import find_wiki_links
 from memtool.web.page import PageQuery
 from memtool.web.pages.conflicts import conflicts
 from memtool.web.pages.history import compare_memories, draw_timeline, group_by_day
 from memtool.web.pages.lineage import build_picture, find_nearby
 from memtool.web.pages.memory import EVENTS, find_contradicting, list_links, with_proof
-from memtool.web.pages.memory_map import (
-    BY_FILE,
-    BY_TAG,
-    WAYS,
-    build_map,
-    collect_memories,
-    find_address,
-    find_best_way,
-)
 from memtool.web.pages.reports import digests
 from memtool.web.pages.status import LAST, build_overview
 from memtool.web.refusals import PageRefusal
@@ -60,7 +50,6 @@ if TYPE_CHECKING:
     from memtool.store.blame import FileHistories
     from memtool.store.context import Context
     from memtool.store.tree import Record, Tree
-    from memtool.web.map_areas import Area
     from memtool.web.site_lists import ListPage
 
 POLICY = (
@@ -69,7 +58,6 @@ POLICY = (
 )
 MENU = (
     ("/", "Status"),
-    ("/map", "Map"),
     ("/search", "Search"),
     ("/lists", "Lists"),
     ("/timeline", "Timeline"),
@@ -93,6 +81,14 @@ class SitePage(Value):
     make: Callable[[], bytes]
 
 
+class SitePart(Value):
+    """Pages that may be absent: the address and title of the first of them, and their maker."""
+
+    address: str
+    title: str
+    build: Callable[[StaticSite], Iterator[SitePage]]
+
+
 class StaticSite:
     """All pages of a commit. `name` is how the site calls itself."""
 
@@ -103,28 +99,32 @@ class StaticSite:
         name: str,
         version: str,
         left_out: frozenset[str] = frozenset(),
+        parts: Sequence[SitePart] = (),
     ) -> None:
         """Read the memories of a commit; `context` holds that commit and nothing else.
 
-        `left_out` are the paths of the memories that are in no page.
+        `left_out` are the paths of the memories that are in no page. The menu has the `parts`
+        behind the status.
         """
+        menu = (*MENU[:1], *((part.address, part.title) for part in parts), *MENU[1:])
+        self._parts = parts
         self.context = context
         self.commit = commit
         self.tree: Tree = index.open(context, commit)
         self.records = [self.tree[id_] for id_ in self.tree.ids]
         self._version = digest(f"{version} {name} {context.directory}".encode())
-        self._view = PageView(name, MENU, is_live=False, policy=POLICY)
+        self._view = PageView(name, menu, is_live=False, policy=POLICY)
         self._lists = [*build_lists(self.records)]
         self._newest = {list_.subject: list_.file for list_ in self._lists}
         """The last page of each list, by its subject."""
         self._left_out = left_out
         self._layout = Layout(lambda: self.tree, context.clock.now, has_trusted=lambda: False)
-        self._links = SiteLinks(self.tree, self._newest)
+        self.links = SiteLinks(self.tree, self._newest)
 
     def pages(self, history: FileHistories) -> Iterator[SitePage]:
         """Yield every page, and every other file."""
-        yield self._make_page("index.html", "status.html", self._status(), "/")
-        yield self._make_page(
+        yield self.make_page("index.html", "status.html", self._status(), "/")
+        yield self.make_page(
             ABSENT,
             "error.html",
             {
@@ -139,7 +139,8 @@ class StaticSite:
         )
         yield from self._reports()
         yield from self._timeline()
-        yield from self._maps()
+        for part in self._parts:
+            yield from part.build(self)
         yield from self._build_lists()
         yield from self._memories(history)
         for name in STATIC:
@@ -159,7 +160,7 @@ class StaticSite:
         )
         holding = set()
         for record, why, memory_log in zip(records, reasons, past, strict=True):
-            naming = self._links.naming.get(record.id, ())
+            naming = self.links.naming.get(record.id, ())
             origin = origins[record.path]
             commit = history.find_author_commit(origin.commit)
             shown = build_view(
@@ -168,9 +169,9 @@ class StaticSite:
             if shown.state == "alive" and tree.lineage.is_head(record.id):
                 holding.add(record.id)
             yield self._memory(record, shown, why, memory_log, history)
-            if self._links.has_graph(record.id):
+            if self.links.has_graph(record.id):
                 yield self._graph(record, naming)
-        for newer, older in sorted(self._links.pairs):
+        for newer, older in sorted(self.links.pairs):
             yield self._diff(tree[older], tree[newer])
         language = context.settings.text(LANGUAGE_KEY)
         for file, data in words.build_scripts(
@@ -192,7 +193,7 @@ class StaticSite:
             return with_proof(shown, contrary=against, blame=blame, why=why, log=memory_log)
 
         key = (record.oid, shown, why, memory_log, history.trace(record), against, names)
-        return self._later(f"m/{record.id}.html", "memory.html", values, key)
+        return self.make_later(f"m/{record.id}.html", "memory.html", values, key)
 
     @cached_property
     def _contrary(self) -> dict[str, list[str]]:
@@ -212,7 +213,7 @@ class StaticSite:
         ids = find_nearby(self.tree, record.id, naming)
         lineage = self.tree.lineage
         key = [(id_, self.tree[id_].oid, lineage.is_head(id_)) for id_ in ids[:MAX_NODES]]
-        return self._later(
+        return self.make_later(
             f"graph/{record.id}.html",
             "graph.html",
             lambda: build_picture(self.tree, record.id, ids),
@@ -220,13 +221,13 @@ class StaticSite:
         )
 
     def _diff(self, before: Record, after: Record) -> SitePage:
-        lineage = self._links.pairs_of(after.id)
+        lineage = self.links.pairs_of(after.id)
 
         def values() -> dict[str, Any]:
             return compare_memories(before.memory, after.memory) | {"lineage": lineage}
 
         file = diff_file(after.id, before.id)
-        return self._later(file, "diff.html", values, (before.oid, after.oid, lineage))
+        return self.make_later(file, "diff.html", values, (before.oid, after.oid, lineage))
 
     def _status(self) -> dict[str, Any]:
         status = status_of(self.context, at=self.commit)
@@ -259,21 +260,19 @@ class StaticSite:
         report = conflicts(self.context, PageQuery({}, pairs))
         for row, _sides in report["rows"]:
             if len(row.ids) == 2:
-                self._links.pairs.add((row.ids[1], row.ids[0]))
+                self.links.pairs.add((row.ids[1], row.ids[0]))
         hidden = report["found"].total - len(report["rows"])
         notes = [f"{hidden} more are not shown; memtool conflicts lists them"] if hidden else []
         values = report | {"more": 0, "notes": notes}
-        yield self._make_page("conflicts.html", "conflicts.html", values, "/conflicts")
+        yield self.make_page("conflicts.html", "conflicts.html", values, "/conflicts")
         report = conflicts(self.context, PageQuery({}, [("accepted", "1"), at]))
-        yield self._make_page(
-            "settled.html", "conflicts.html", report | {"notes": ()}, "/conflicts"
-        )
+        yield self.make_page("settled.html", "conflicts.html", report | {"notes": ()}, "/conflicts")
         for name in ("", *sorted(self.context.settings.categories)):
             parts = {"category": name} if name else {}
             report = digests(self.context, PageQuery(parts, [at])) | {"notes": ()}
             place = "" if name else "/digests"
             file = f"digests/{to_file_name(name)}.html" if name else "digests.html"
-            yield self._make_page(file, "digests.html", report, place)
+            yield self.make_page(file, "digests.html", report, place)
         memories = [record.memory for record in self.records]
         values = {
             "title": "Search",
@@ -281,7 +280,7 @@ class StaticSite:
             "categories": sorted({memory.category for memory in memories}),
             "statuses": sorted({memory.status for memory in memories}),
         }
-        yield self._make_page("search.html", "site_search.html", values, "/search")
+        yield self.make_page("search.html", "site_search.html", values, "/search")
 
     def _timeline(self) -> Iterator[SitePage]:
         """Yield what happened, a page or more for each month, in which older pages stay."""
@@ -311,9 +310,9 @@ class StaticSite:
                     }
                 )
 
-            yield self._later(file, "timeline.html", values, (name, newer, older, some))
+            yield self.make_later(file, "timeline.html", values, (name, newer, older, some))
         drawn = self._draw_timeline(parts[-1][2][::-1] if parts else [])
-        yield self._make_page(
+        yield self.make_page(
             "timeline.html",
             "timeline.html",
             shown
@@ -331,39 +330,9 @@ class StaticSite:
         days = group_by_day(events, (), is_first=True, is_last=True)
         return draw_timeline(self.tree, events, days, [*self.context.settings.categories])
 
-    def _maps(self) -> Iterator[SitePage]:
-        """Yield the maps by folder, by tag, and of each folder with too many memories for one.
-
-        The tags of a map lead to their lists.
-        """
-        memories = collect_memories(self.context, self.commit, is_counted=False)
-        first, query = find_best_way(memories), PageQuery({})
-        roots = {by: build(memories) for by, build in WAYS.items()}
-        trails: list[tuple[str, Sequence[Area]]] = [(BY_TAG, [roots[BY_TAG]])]
-        trails += [(BY_FILE, trail) for trail in list_maps([roots[BY_FILE]])]
-        lists = {
-            tag: page.file for page in self._tag_lists for tag, _some, _hidden in page.sections
-        }
-        for area in iterate_areas(roots[BY_TAG]):
-            tag = area.path.partition("//")[0]
-            file = lists.get(area.name) or lists.get(tag, "lists.html")
-            self._links.add(find_address(query, BY_TAG, area.path), file)
-        files = []
-        for by, trail in trails:
-            path = trail[-1].path
-            name = f"{by}-{digest(path.encode(errors='surrogatepass'))}" if path else by
-            file = "map.html" if (by, path) == (first, "") else f"map/{name}.html"
-            self._links.add(find_address(query, by, path), file)
-            files.append(file)
-        for file, (by, trail) in zip(files, trails, strict=True):
-            values = partial(build_map, trail, by, query)
-            if file == "map.html":
-                yield self._make_page(file, "map.html", values(), "/map")
-            else:
-                yield self._later(file, "map.html", values, _build_map_key(trail))
-
     @cached_property
-    def _tag_lists(self) -> list[ListPage]:
+    def tag_lists(self) -> list[ListPage]:
+        """The lists of memories by tag."""
         return build_tag_lists(self.records)
 
     def _build_lists(self) -> Iterator[SitePage]:
@@ -377,10 +346,10 @@ class StaticSite:
             for kind, title in KINDS.items()
         }
         groups["By month"].reverse()
-        groups["By tag"] = [(page.name, page.file) for page in self._tag_lists]
+        groups["By tag"] = [(page.name, page.file) for page in self.tag_lists]
         values = {"title": "Lists", "groups": groups, "count": len(self.records)}
-        yield self._make_page("lists.html", "lists.html", values, "/lists")
-        for list_ in (*self._lists, *self._tag_lists):
+        yield self.make_page("lists.html", "lists.html", values, "/lists")
+        for list_ in (*self._lists, *self.tag_lists):
             key = (
                 list_.name,
                 list_.newer,
@@ -390,39 +359,30 @@ class StaticSite:
                     for tag, some, hidden in list_.sections
                 ],
             )
-            yield self._later(
+            yield self.make_later(
                 list_.file, "list.html", partial(dict, title=list_.title, list=list_), key
             )
 
-    def _later(
+    def make_later(
         self, file: str, template: str, values: Callable[[], dict[str, Any]], key: object
     ) -> SitePage:
         """Return a page that is made when it is wanted; `key` holds all that its values do."""
         name = digest(f"{self._version} {template} {key!r}".encode(errors="replace"), 16)
         return SitePage(file, name, lambda: self._render(file, template, values(), ""))
 
-    def _make_page(
+    def make_page(
         self, file: str, template: str, values: Mapping[str, Any], place: str = ""
     ) -> SitePage:
+        """Return a page that is made at once; the menu marks its `place`."""
         return _plain_page(file, self._render(file, template, values, place))
 
     def _render(self, file: str, template: str, values: Mapping[str, Any], place: str) -> bytes:
         up = "../" * file.count("/")
-        to = partial(self._links.link, up=up)
+        to = partial(self.links.link, up=up)
         text = render.render_page(
             template, values, view=self._view, place=place, to=to, layout=self._layout
         )
         return text.encode(errors="replace")
-
-
-def _build_map_key(trail: Sequence[Area]) -> object:
-    """Return all that the map of the last one of some areas shows, but how it is divided."""
-
-    def build(area: Area) -> object:
-        own = [(memory.id, memory.title, memory.state) for memory in area.memories]
-        return area.path, area.states, own, [build(inner) for inner in area.areas]
-
-    return [area.path for area in trail], build(trail[-1])
 
 
 def _plain_page(file: str, data: bytes) -> SitePage:

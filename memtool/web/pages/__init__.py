@@ -24,13 +24,15 @@ from memtool.web.pages.conflicts import conflicts
 from memtool.web.pages.deliveries import deliveries
 from memtool.web.pages.fleet import fleet
 from memtool.web.pages.forms import new, supersede
+from memtool.web.pages.health import health
 from memtool.web.pages.history import changes, memory_diff, timeline
 from memtool.web.pages.lineage import graph
 from memtool.web.pages.memories import memories
 from memtool.web.pages.memory import memory
 from memtool.web.pages.memory_map import memory_map
 from memtool.web.pages.premises import premises
-from memtool.web.pages.reports import digests, health, review
+from memtool.web.pages.reports import digests
+from memtool.web.pages.review import review
 from memtool.web.pages.search import search
 from memtool.web.pages.sessions import findings, session, sessions
 from memtool.web.pages.status import status

@@ -14,7 +14,7 @@ from memtool.memory.changes import KINDS, Change, describe_change
 from memtool.value import Value
 from memtool.web import compare
 from memtool.web.lanes import SIGNS, draw_lanes, list_events, name_row
-from memtool.web.pages.reports import propose_ranges, title_range
+from memtool.web.pages.ranges import propose_ranges, title_range
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

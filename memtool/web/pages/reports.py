@@ -1,29 +1,21 @@
-"""Pages that report: how memories are used, digests, and the review of a range."""
+"""What pages report: how memories are used, by day and at all, and digests."""
 
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 
-from memtool.commands._review_premises import MAX_CHANGES, MAX_CONCLUSIONS, MAX_MENTIONS
-from memtool.commands.doctor import doctor
-from memtool.commands.review import STATES
-from memtool.commands.review import review as review_of
-from memtool.commands.stats import stats
 from memtool.errors import MemtoolError
 from memtool.index import index
 from memtool.memory import timestamps
-from memtool.memory.trust import CITED_DIGITS
 from memtool.memory.visibility import OUT_OF_USE
 from memtool.search import levels
-from memtool.store import ledger, provenance, usage_log
-from memtool.store.git import GitError
+from memtool.store import ledger
 from memtool.store.usage_counts import UsageCounts
 from memtool.value import Value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     from memtool.store.context import Context
@@ -37,13 +29,6 @@ WIDTH, HEIGHT = 480, 80
 BAR = 0.7
 """Share of its day that a bar is wide."""
 PLOTS = 4
-USED, NEVER = 15, 30
-"""Rows of each table."""
-WEEK_S = 7 * timestamps.DAY_S
-RECENT = 10
-"""Commits of the range that is proposed last."""
-MANY = 1_000
-"""Commits of a proposed range that are counted."""
 
 
 class LatencyPlot(Value):
@@ -81,39 +66,6 @@ class DigestRow(Value):
     written: str
     members: tuple[str, ...]
     replaced: int
-
-
-def health(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return latencies by day, sizes, the most used and unused memories; with `doctor=1` its rows.
-
-    The rows take seconds in a large store, so they are only computed on request.
-    """
-    figures = stats(context, limit=USED)
-    directory = context.repository.cache_dir
-    with ledger.open_ledger(directory) as usage:
-        timed = usage.timings()
-    tree = index.open(context, exact=True)
-    unused = find_never_used(context, tree)
-    return {
-        "title": "Health",
-        "found": figures,
-        "slow_ms": ledger.SLOW_MS,
-        "signs": doctor(context).signs if query.text("doctor") == "1" else (),
-        "plots": build_plots(timed),
-        "use": use(timed),
-        "plot_size": (WIDTH, HEIGHT),
-        "missed": [(search, _build_title(search.words)) for search in figures.missed],
-        "missed_count": sum(search.count for search in figures.missed),
-        "has_words": usage_log.has_words(context),
-        "never": [(record.id, record.memory.title) for record in unused[:NEVER]],
-        "never_count": len(unused),
-        "notes": list(dict.fromkeys(context.notes)),
-    }
-
-
-def _build_title(words: str) -> str:
-    """Return a title for the memory that a search did not find: its words without filters."""
-    return " ".join(word for word in words.split() if ":" not in word).strip('"')
 
 
 def use(timed: Sequence[tuple[str, int, float]]) -> UsePlot | None:
@@ -212,77 +164,3 @@ def digests(context: Context, query: PageQuery) -> dict[str, Any]:
         "rows": rows,
         "notes": [*context.notes],
     }
-
-
-def review(context: Context, query: PageQuery) -> dict[str, Any]:
-    """Return which decisions govern the files of a range, and whether it mentions them.
-
-    Without a range, those that may be meant are proposed.
-    """
-    range_ = query.text("range")
-    report = review_of(context, range_) if range_ else None
-    governors = [memory for file in (report.files if report else ()) for memory in file.memories]
-    reasons = {memory.reason for memory in governors}
-    reason_records = index.open(context).with_ids(reasons) if report else ()
-    ranges = propose_ranges(context)
-    return {
-        "title": title_range("Review", range_, ranges),
-        "asked": range_,
-        "found": report,
-        "first": next((memory.id for memory in governors if memory.state == STATES[0]), ""),
-        "ranges": ranges,
-        "titles": {record.id: record.memory.title for record in reason_records},
-        "notes": [*context.notes],
-        "max_changes": MAX_CHANGES,
-        "max_conclusions": MAX_CONCLUSIONS,
-        "max_mentions": MAX_MENTIONS,
-    }
-
-
-def propose_ranges(context: Context) -> list[tuple[str, str, int]]:
-    """Return the ranges of commits that a reader may mean: name, range, and number of commits.
-
-    Those without a commit, or that this clone cannot tell, are left out; so is one that equals
-    another.
-    """
-    week = timestamps.render(context.clock.now - WEEK_S)
-    proposed: dict[tuple[str, ...], tuple[str, str, int]] = {}
-    for name, range_ in (
-        ("This branch", f"{_find_trusted(context)}..HEAD"),
-        ("The last week", f"{_find_commit(context, f'--before={week}')}..HEAD"),
-        ("The last merge", "{0}^1..{0}".format(_find_commit(context, "--merges"))),
-        (f"The last {RECENT} commits", f"HEAD~{RECENT}..HEAD"),
-    ):
-        if range_.startswith((".", "^")):
-            continue
-        with suppress(GitError):
-            commits = context.repository.git.line("rev-list", f"--max-count={MANY}", range_, "--")
-            same = tuple(commits.split())
-            if same:
-                proposed.setdefault(same, (name, range_, len(same)))
-    return list(proposed.values())
-
-
-def title_range(name: str, range_: str, ranges: Iterable[tuple[str, str, int]]) -> str:
-    """Return the title of a page about a range, in words if it is one of those proposed."""
-    words = {proposed: label[0].lower() + label[1:] for label, proposed, _count in ranges}
-    return f"{name}: {words.get(range_, range_)}" if range_ else name
-
-
-def _find_trusted(context: Context) -> str:
-    """Return the name of the trusted branch, empty if there is none."""
-    ref = context.project.trust_settings.text("trust.ref")
-    try:
-        is_there = bool(provenance.resolve_trusted(context.repository, ref))
-    except MemtoolError:  # the settings name a branch that is not here
-        return ""
-    return provenance.format_trusted_ref(context.repository, ref) if is_there else ""
-
-
-def _find_commit(context: Context, option: str) -> str:
-    """Return the newest commit of a kind by its first digits, empty if there is none."""
-    try:
-        line = context.repository.git.line("rev-list", "--max-count=1", option, "HEAD", "--")
-    except GitError:  # there is no commit yet
-        return ""
-    return line[:CITED_DIGITS]
