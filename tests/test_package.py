@@ -60,6 +60,12 @@ def test_the_wheel_has_the_name_and_version_of_the_package(wheel: zipfile.ZipFil
     assert (metadata["Name"], metadata["Version"]) == (DISTRIBUTION, memtool.__version__)
 
 
+def test_the_changes_begin_with_this_version():
+    """So a tag needs no other commit before it."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE)[0] == memtool.__version__
+
+
 def test_the_readme_of_an_index_links_to_the_tag_of_the_release(wheel: zipfile.ZipFile):
     """An index has neither our pages nor our pictures."""
     metadata = read_metadata(wheel)
