@@ -1,3 +1,3 @@
-"""The version of the package, for every room that names it; pyproject.toml has the same one."""
+"""The version of memtool, and its only home: a build reads it here."""
 
 __version__ = "0.1.0"

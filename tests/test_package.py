@@ -1,30 +1,27 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tarfile
-import tomllib
 import venv
 import zipfile
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 
 import memtool
-from memtool.installation import DISTRIBUTION
+from memtool.installation import DISTRIBUTION, REPOSITORY_LABEL
 
 ROOT = Path(memtool.__file__).parents[1]
 LAUNCHER = ROOT / "templates" / "launcher"
+MAX_WHEEL_BYTES = 3_000_000
 SOURCES = ("memtool", "templates", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
-
-
-def project() -> dict[str, object]:
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert isinstance(table, dict)
-    return table
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +32,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 def build(copy: Path, kind: str) -> zipfile.ZipFile:
     """Build the `wheel`, or the `editable` one, from a copy of the tree."""
-    pytest.importorskip("hatchling")
+    pytest.importorskip("hatch_fancy_pypi_readme")
     for name in SOURCES:
         source = ROOT / name
         if source.is_dir():
@@ -52,10 +49,32 @@ def build(copy: Path, kind: str) -> zipfile.ZipFile:
     return zipfile.ZipFile(built)
 
 
-def test_version_and_name_stand_once(wheel: zipfile.ZipFile):
-    """The package, the project file and the wheel agree."""
-    assert (memtool.__version__, DISTRIBUTION) == (project()["version"], project()["name"])
-    assert f"git_memtool-{memtool.__version__}.dist-info/METADATA" in wheel.namelist()
+def read_metadata(wheel: zipfile.ZipFile) -> EmailMessage:
+    name = f"git_memtool-{memtool.__version__}.dist-info/METADATA"
+    return message_from_bytes(wheel.read(name), policy=policy.default)
+
+
+def test_the_wheel_has_the_name_and_version_of_the_package(wheel: zipfile.ZipFile):
+    """A build reads the version where the program does."""
+    metadata = read_metadata(wheel)
+    assert (metadata["Name"], metadata["Version"]) == (DISTRIBUTION, memtool.__version__)
+
+
+def test_the_changes_begin_with_this_version():
+    """So a tag needs no other commit before it."""
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (.*)", text, re.MULTILINE)[0] == memtool.__version__
+
+
+def test_the_readme_of_an_index_links_to_the_tag_of_the_release(wheel: zipfile.ZipFile):
+    """An index has neither our pages nor our pictures."""
+    metadata = read_metadata(wheel)
+    addresses = dict(row.split(", ", 1) for row in metadata.get_all("Project-URL"))
+    repository, tag = addresses[REPOSITORY_LABEL], f"v{memtool.__version__}"
+    targets = re.findall(r"\]\(([^)\s]+)", metadata.get_payload())
+    assert f"{repository}/raw/{tag}/docs/pictures/status.png" in targets
+    assert f"{repository}/blob/{tag}/docs/index.md" in targets
+    assert [target for target in targets if not target.startswith(("https:", "#"))] == []
 
 
 def test_the_wheel_holds_code_tables_types_templates_and_licence(wheel: zipfile.ZipFile):
@@ -74,10 +93,11 @@ def test_the_wheel_holds_code_tables_types_templates_and_licence(wheel: zipfile.
 
 
 def test_the_wheel_holds_nothing_else(wheel: zipfile.ZipFile):
-    """Tests, caches and memories stay at home."""
+    """Tests, caches and memories stay at home, and it is small."""
     outside = [n for n in wheel.namelist() if not n.startswith(("memtool/", "git_memtool-"))]
     odd = [n for n in wheel.namelist() if "test" in n.lower() or "__pycache__" in n]
     assert (outside, odd) == ([], [])
+    assert Path(str(wheel.filename)).stat().st_size <= MAX_WHEEL_BYTES
 
 
 def test_the_wheel_runs_from_where_it_was_put(wheel: zipfile.ZipFile, tmp_path: Path):
@@ -99,7 +119,7 @@ def test_the_wheel_runs_from_where_it_was_put(wheel: zipfile.ZipFile, tmp_path: 
 
 def test_the_source_archive_holds_all_that_the_tests_read(tmp_path: Path):
     """Whoever packages memtool runs its tests: benchmarks, our memories and workflows, too."""
-    pytest.importorskip("hatchling")
+    pytest.importorskip("hatch_fancy_pypi_readme")
     if not (ROOT / ".git").exists():
         pytest.skip("only git knows which files are ours")
     listed = subprocess.run(

@@ -10,8 +10,10 @@ import ast
 import inspect
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import memtool
@@ -222,6 +224,17 @@ def test_each_third_party_package_has_one_owner() -> None:
         owners.setdefault(package, set()).add(module)
     several = {package: sorted(names) for package, names in owners.items() if len(names) > 1}
     assert several == {}
+
+
+def test_what_is_imported_is_declared_and_nothing_else() -> None:
+    """`pip install` brings all that memtool needs, and no package that it does not."""
+    project = tomllib.loads((ROOT.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    rows = project["dependencies"] + extras["semantic"] + extras["web"]
+    declared = {re.match(r"[\w-]+", row)[0] for row in rows}
+    providers = packages_distributions()
+    imported = {providers[package][0].lower().replace("_", "-") for package, _ in third_party()}
+    assert imported == declared
 
 
 def test_what_only_posix_has_is_in_two_modules() -> None:
