@@ -239,7 +239,10 @@ def render(shown: FleetStatus | FleetSync | FleetInit, layout: Layout) -> str:
                 "; ".join(filter(None, (row.problem, row.note))),
                 row.source if row.problem or not row.repository else "",
             )
-            for row in shown.repositories
+            # Of a thousand rows, those with a problem are next to the totals.
+            for row in sorted(
+                shown.repositories, key=lambda row: (row.problem != "", row.note != "")
+            )
         ],
         title=4,
     )

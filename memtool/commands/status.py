@@ -10,6 +10,7 @@ from memtool.authoring.tree import with_way_back
 from memtool.commands import _features
 from memtool.commands._layout import MAX_ROWS, Layout, shorten_commit
 from memtool.errors import MemtoolError
+from memtool.gate.checks.secrets import make_masked_problems
 from memtool.index import index
 from memtool.inject import session_seen
 from memtool.memory import lifecycle, timestamps
@@ -155,7 +156,7 @@ def status(
     """Show what needs attention, and what is broken.
 
     Each section names the command that deals with it. Exit code 1 means that a file is not a valid
-    memory, or that a relation leads nowhere.
+    memory or contains a secret, or that a relation leads nowhere.
 
     Example:
         memtool status
@@ -224,6 +225,7 @@ def status(
             context,
             (
                 *tree.problems,
+                *make_masked_problems(tree.withheld()),
                 *_without_repeated_forks(
                     find_lineage_problems(tree, _find_purged(context, tree, head))
                 ),

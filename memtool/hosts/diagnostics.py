@@ -577,6 +577,11 @@ def _memories(context: Context) -> CheckResult:
             count_text = f", and {len(truncated) - 1} more" if len(truncated) > 1 else ""
             what = f"{truncated[0]} ends before the text that it has in HEAD does{count_text}"
             return _repository_result("memories", WARNING, what, restore_command(truncated[0]))
+        masked = [*index.open(context, exact=True).withheld()]
+        if masked:
+            count_text = format_count(len(masked), "memory holds", "memories hold")
+            what = f"{count_text} a secret or personal data"
+            return _repository_result("memories", WARNING, what, f"memtool redact {masked[0]}")
         return _repository_result("memories", GOOD, f"{tree.count} can be read")
     first = f"{errors[0].path}: {errors[0].message}"
     count_text = f", and {len(errors) - 1} more (memtool check)" if len(errors) > 1 else ""

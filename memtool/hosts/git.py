@@ -26,7 +26,7 @@ from memtool.hosts import git_hooks, pre_commit
 from memtool.hosts.git_hooks import HOOKS
 from memtool.hosts.install import FileStep, InstallPlan
 from memtool.store.context import Context
-from memtool.store.files import read_or_none
+from memtool.store.files import IGNORE_PATTERN, read_or_none
 from memtool.store.repository import Repository
 
 TYPE_CHECKING = False
@@ -60,13 +60,24 @@ def plan_install(repository: Repository, directory: str) -> InstallPlan:
 
 
 def plan_uninstall(repository: Repository) -> InstallPlan:
-    """Plan to remove our hooks, driver and lines for code owners, and restore earlier hooks."""
+    """Plan to remove hooks, driver and lines of ours, and to restore earlier hooks."""
     # The attribute stays: other clones share it and may have the driver; without it, it is
     # harmless.
     steps = [*git_hooks.plan_uninstall(find_hook_site(repository, ""))]
     if read_driver(repository):
         steps.append(_plan_config(repository, ("--remove-section", DRIVER_SECTION)))
+    steps += _plan_exclude(repository)
     return InstallPlan((*steps, *plan_without_code_owners(repository.top)))
+
+
+def _plan_exclude(repository: Repository) -> Iterator[FileStep]:
+    """Plan to remove the line about temporary files, which the next write would add again."""
+    path = os.path.join(repository.common_dir, "info", "exclude")
+    before = read_or_none(path) or b""
+    lines = before.splitlines(keepends=True)
+    after = b"".join(line for line in lines if line.rstrip() != IGNORE_PATTERN.encode())
+    if after != before:
+        yield FileStep("own" if after else "remove", path, data=after, before=before)
 
 
 def read_driver(repository: Repository) -> str:

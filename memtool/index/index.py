@@ -86,7 +86,7 @@ def register(context: Context, catalog: Catalog, at: str | None = None) -> Catal
 
 def _note_withheld(context: Context, catalog: Catalog) -> None:
     """Note once how many memories are shown masked."""
-    paths = catalog.withheld()
+    paths = [*catalog.withheld()]
     if paths:
         count = format_count(len(paths), "memory holds", "memories hold")
         note = (

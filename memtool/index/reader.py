@@ -406,9 +406,10 @@ class Catalog(Tree):
             return set(self.index.superseded)
         return self.index.find_by_ids(ids)
 
-    def withheld(self) -> list[str]:
-        """Return the paths of the memories in which secrets are masked, sorted."""
-        return sorted(record.path for record in self.records if record.memory.withheld)
+    def withheld(self) -> dict[str, tuple[str, ...]]:
+        """Return the kinds of the secrets that are masked in memories, by path, sorted."""
+        masked = {record.path: record.memory.withheld for record in self.records}
+        return {path: masked[path] for path in sorted(masked) if masked[path]}
 
     def verify(self, records: Iterable[Record]) -> bool:
         """Return whether the files of records are still as they were read.
@@ -552,8 +553,10 @@ class StoredCatalog(Catalog):
                 totals[value] = totals.get(value, 0) + count
         return {value: count for value, count in sorted(totals.items()) if count}
 
-    def withheld(self) -> list[str]:
-        return sorted(map(self.index.path, self._find_living(lambda rows: rows.withheld)))
+    def withheld(self) -> dict[str, tuple[str, ...]]:
+        living = self._find_living(lambda rows: rows.withheld)
+        records = sorted(self.read_records(living), key=lambda record: record.path)
+        return {record.path: record.memory.withheld for record in records}
 
     def with_ids(self, ids: Collection[str]) -> list[Record]:
         records = self.read_records(self.find_numbers(ids))

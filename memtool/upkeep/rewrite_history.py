@@ -22,6 +22,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from memtool import installation
 from memtool.errors import MemtoolError, find_reason
 from memtool.gate import sources
+from memtool.memory import short_ids
+from memtool.memory.changes import id_from_path
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.redaction import find as redaction
 from memtool.redaction.find import Allowlist
@@ -43,6 +45,7 @@ CONSEQUENCES = (
     "Everybody has to clone again: a push from an old clone brings the leak back.",
     "Open pull requests have to be closed, and opened again from a new clone.",
     "Forks, caches, build logs and the forge's own copies keep it: ask the forge to remove them.",
+    "A bare repository of your own keeps it until: git gc --prune=now.",
 )
 """What a rewrite costs, with any tool."""
 _SHOWN = 20
@@ -114,23 +117,29 @@ class LeakReport(Value):
     secrets: tuple[Secret, ...]
 
 
-def find_leak_of_memory(git: Git, directory: str, id: str) -> Leak:
-    """Find all files that ever contained a memory. Raises MemtoolError if no commit has one."""
-    touched = [
-        (commit, day, path, oids)
-        for commit, day, path, oids in _find_touches(git, [directory])
-        if path.endswith(f"/{id}.md")
-    ]
-    if not touched:
+def find_leak_of_memory(git: Git, directory: str, name: str) -> Leak:
+    """Find all files that ever contained a memory, named by its id, a short id or words of it.
+
+    Raises:
+        MemtoolError: no commit has one, or several match.
+    """
+    touches = [touch for touch in _find_touches(git, [directory]) if touch[2].endswith(".md")]
+    ids = sorted({id_from_path(path) for _commit, _day, path, _oids in touches})
+    meant = [name] if name in ids else short_ids.find_meant(name, ids)
+    if len(meant) != 1:
+        several = f"{len(meant)} memories of its history match" if meant else "no commit has"
         raise MemtoolError(
-            f"cannot purge: no commit has a memory {id!r}",
-            hint="find the whole id: memtool log --json",
-            code="unknown-id",
+            f"cannot purge: {several} {name!r}",
+            hint="\n".join(f"memtool purge --history {id_}" for id_ in meant[:_SHOWN])
+            or "memtool log lists all memories of the history",
+            code="ambiguous-id" if meant else "unknown-id",
         )
+    (id_,) = meant
+    touched = [touch for touch in touches if id_from_path(touch[2]) == id_]
     oids = {oid for _commit, _day, _path, pair in touched for oid in pair}
     paths = {path for _commit, _day, path, _pair in touched}
     commits = {commit: day for commit, day, _path, _pair in touched}
-    return _build_leak(git, MEMORY, id, paths, oids, commits)
+    return _build_leak(git, MEMORY, id_, paths, oids, commits)
 
 
 def find_leak_of_secret(git: Git, directory: str, fingerprint: str) -> Leak:
@@ -192,7 +201,7 @@ def _build_leak(
     refs = _find_refs(git, sorted(commits))
     remotes = {ref.split("/")[2] for ref in refs if ref.startswith("refs/remotes/")}
     days = sorted((day, commit) for commit, day in commits.items())
-    named = f"--secret {name}" if needle else f"--history {name}"
+    option = "--secret" if needle else "--history"
     plan = RewriteReport(
         kind=kind,
         name=name,
@@ -204,7 +213,7 @@ def _build_leak(
         refs=tuple(sorted(refs)),
         remotes=tuple(sorted(remotes)),
         consequences=CONSEQUENCES if needle else CONSEQUENCES[1:],
-        next=(f"memtool purge {named} --apply --into ../cleansed",),
+        next=(f"memtool purge {option} {name} --apply --into ../cleansed",),
         dry_run=True,
     )
     return Leak(plan, oids, needle)
@@ -311,10 +320,11 @@ def rewrite(
             "--secret takes a fingerprint (16 digits of 0-9 a-f), not the secret itself",
             hint="memtool purge --history",
         )
+    named = f"--secret {secret}" if secret else f"--history {ids[0]}"
     if apply and not into:
         raise MemtoolError(
             "--apply needs --into: a new directory for the rewritten mirror",
-            hint="memtool purge --history ID --apply --into ../cleansed",
+            hint=f"memtool purge {named} --apply --into ../cleansed",
         )
     if context.repository.is_shallow:
         raise MemtoolError(
@@ -381,7 +391,16 @@ def _build_commands(context: Context, into: str, changed: Mapping[str, str]) -> 
             rows.append(
                 f"git -C {mirror} push --force {address} {' '.join(map(shlex.quote, tags))}"
             )
-    rows.append(f"git clone {mirror} {shlex.quote(into + '-clone')}  # in place of {clone}")
+    new = shlex.quote(f"{into}-clone")
+    main = "origin" if "origin" in names or not names else names[0]
+    option = "" if main == "origin" else f"--origin {shlex.quote(main)} "
+    rows.append(f"git clone {option}{mirror} {new}  # in place of {clone}")
+    for remote in names:
+        action = "set-url" if remote == main else "add"  # the clone must not push to the mirror
+        rows.append(
+            f"git -C {new} remote {action} {shlex.quote(remote)} "
+            f'"$(git -C {clone} remote get-url {shlex.quote(remote)})"'
+        )
     return tuple(rows)
 
 
@@ -392,7 +411,10 @@ def text(plan: RewriteReport | LeakReport) -> str:
             f"{secret.fingerprint}  {secret.kind}, versions: {secret.versions}"
             for secret in plan.secrets
         ]
-        return "\n".join(rows) or "no version of any memory holds a secret"
+        if not rows:
+            return "no version of any memory holds a secret"
+        rows.append("To plan the removal of one: memtool purge --secret FINGERPRINT")
+        return "\n".join(rows)
     what = (
         f"the memory {plan.name}"
         if plan.kind == MEMORY
@@ -562,16 +584,12 @@ def _prove(
         remaining, _unread = find_objects_with(mirror, leak.needle)
         if remaining:
             raise failure(
-                f"{len(remaining)} objects still hold the secret, such as binary "
+                f"objects that still hold the secret: {len(remaining)}, such as binary "
                 "files, which it leaves alone"
             )
     else:
-        try:
-            find_leak_of_memory(mirror, directory, leak.plan.name)
-        except MemtoolError as error:
-            if error.code != "unknown-id":
-                raise
-        else:
+        touches = _find_touches(mirror, [directory])
+        if any(id_from_path(path) == leak.plan.name for _commit, _day, path, _oids in touches):
             raise failure(f"some commit still holds {leak.plan.name}")
     if (count, now.keys()) != (commits, refs.keys()):
         raise failure(f"{commits} commits and {len(refs)} refs became {count} and {len(now)}")

@@ -129,7 +129,8 @@ def test_open_branches_are_told_before(forgotten: Sandbox) -> None:
         (("--apply",), "--apply needs --commit"),
         (("--into", "x"), "--into needs --history"),
         (("--history", "dec-here", "--apply"), "needs --into: a new directory"),
-        (("--history", "dec-none"), "no commit has a memory"),
+        (("--history", "dec-none"), "no commit has 'dec-none'"),
+        (("--history", "dec-"), "memories of its history match 'dec-'"),
         (("--history", "dec-here", "dec-due"), "needs a single memory or secret"),
         (("--secret", "0123456789abcdef"), "no memory ever had a secret"),
         (("--secret", "hunter2-hunter2"), "--secret takes a fingerprint"),
@@ -228,6 +229,22 @@ def test_the_printed_commands_replace_the_remote(leaked: Sandbox, tmp_path: Path
     log = leaked.git("--git-dir", str(remote), "log", "-p", "--all")
     assert SECRET not in log
     assert "take it out" in log
+    clone = str(tmp_path / "new-clone")
+    assert leaked.git("-C", clone, "remote", "get-url", "origin").strip() == str(remote)
+    assert SECRET not in leaked.git("-C", clone, "log", "-p", "--all")
+
+
+def test_the_list_of_leaks_ends_with_the_next_command(leaked: Sandbox) -> None:
+    """Whoever sees a fingerprint knows what to do with it."""
+    last = leaked.run("purge", "--history").stdout.splitlines()[-1]
+    assert last.endswith("memtool purge --secret FINGERPRINT")
+
+
+@pytest.mark.parametrize("name", ["dec-key", "key"])
+def test_a_memory_of_the_history_is_named_as_elsewhere(leaked: Sandbox, name: str) -> None:
+    """By its id or words of it; the next command names the whole id."""
+    (command,) = leaked.json("purge", "--history", name)["next"]
+    assert command == "memtool purge --history dec-key --apply --into ../cleansed"
 
 
 def test_a_memory_leaves_a_mirror_with_every_version(leaked: Sandbox, tmp_path: Path) -> None:
@@ -249,7 +266,7 @@ def test_a_secret_in_a_binary_file_is_not_called_gone(leaked: Sandbox, tmp_path:
     done = leaked.run(
         "purge", "--secret", fingerprint_of(leaked), "--apply", "--into", str(tmp_path / "new")
     )
-    assert (done.returncode, "1 objects still hold the secret" in done.stderr) == (2, True)
+    assert (done.returncode, "objects that still hold the secret: 1" in done.stderr) == (2, True)
     assert "do not push it" in done.stderr
 
 

@@ -19,6 +19,18 @@ def test_an_empty_store_is_fine(sandbox: Sandbox):
     ]
 
 
+def test_a_memory_with_a_secret_is_an_error(sandbox: Sandbox):
+    """What the gate would refuse is not called healthy, and doctor names it as well."""
+    token = "ghp_" + "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zA2cD4"
+    path = sandbox.memory("dec-key", f"The token is {token} for CI.\n")
+    sandbox.commit("past the gate")
+    done = sandbox.run("status")
+    assert (done.returncode, token in done.stdout) == (1, False)
+    assert f"{path}:1: secret it contains a github token" in done.stdout
+    assert f"memtool redact {path}" in done.stdout
+    assert "1 memory holds a secret" in sandbox.run("doctor").stdout
+
+
 def test_memories_are_counted_by_type_status_and_state(sandbox: Sandbox):
     """Counts are of all memories, alive are heads that list shows."""
     sandbox.memory("dec-a")

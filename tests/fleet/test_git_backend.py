@@ -322,7 +322,12 @@ def test_one_bad_repository_is_a_row_and_stops_no_other(fleet: Fleet) -> None:
     }
     assert not rows["acme/none"][1] + rows["acme/empty"][1] + rows["acme/drafts"][1]
     lost.with_name(f"{lost.name}.away").rename(lost)
-    assert fleet.project.run("fleet", "sync").returncode == 1
+    done = fleet.project.run("fleet", "sync")
+    assert done.returncode == 1
+    *lines, _totals = done.stdout.splitlines()
+    problems = [problem for _count, problem in names(fleet).values() if problem]
+    last = "\n".join(lines[-len(problems) :])
+    assert all(problem in last for problem in problems), "problems are next to the totals"
     rows = names(fleet)
     assert rows["acme/broken"] == (1, "")
     assert "acme/linked" not in rows

@@ -615,3 +615,26 @@ def test_a_probe_goes_the_way_of_husky(sandbox: Sandbox) -> None:
     assert [sign.state for sign in git_probe.run_probe(sandbox.context())] == ["broken", "broken"]
     install(sandbox.context(), "git")
     assert [sign.state for sign in git_probe.run_probe(sandbox.context())] == ["good", "good"]
+
+
+@pytest.mark.parametrize("written", [b"", b"# mine\n*.log\n"])
+def test_uninstall_leaves_the_clone_as_it_was(sandbox: Sandbox, written: bytes) -> None:
+    """Apart from memtool's own directory, which has the sessions."""
+    exclude = sandbox.path / ".git/info/exclude"
+    exclude.unlink(missing_ok=True)
+    if written:
+        exclude.parent.mkdir(exist_ok=True)
+        exclude.write_bytes(written)
+
+    def read_all() -> dict[str, bytes]:
+        folder = sandbox.path / ".git"
+        paths = [folder / "config", exclude, *(folder / "hooks").rglob("*")]
+        return {str(path): path.read_bytes() for path in paths if path.is_file()}
+
+    before = read_all()
+    sandbox.run("init")
+    sandbox.run("install", "git")
+    sandbox.run("remember", "Queues are drained at night.")
+    assert read_all() != before
+    sandbox.run("uninstall", "git")
+    assert read_all() == before

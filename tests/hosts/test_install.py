@@ -573,7 +573,7 @@ def test_hooks_that_all_repositories_share_do_not_stop_the_others(sandbox: Sandb
     [
         ((), "needs a host, or --all"),
         (("claude", "--all"), "exclude each other"),
-        (("vim",), "claude, cline, codex, copilot, cursor, gemini, opencode, qwen, agents-md, git"),
+        (("vim",), ", ".join([*AGENTS, "agents-md", "git"])),
         (("git", "--user"), "belongs to one repository"),
     ],
 )

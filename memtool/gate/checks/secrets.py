@@ -16,7 +16,7 @@ from memtool.store.config import CONFIG_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from memtool.redaction.find import Allowlist, Detection
     from memtool.store.config import Config
@@ -109,6 +109,14 @@ def make_problems(text: Text, detections: Sequence[Detection]) -> Iterator[Probl
     if len(detections) > MAX_REPORTED:
         message = f"it contains {len(detections) - MAX_REPORTED:,} more like this{place}"
         yield Problem(text.path, 0, "secret", message, hint)
+
+
+def make_masked_problems(masked: Mapping[str, Sequence[str]]) -> Iterator[Problem]:
+    """Yield a problem for each memory that is shown masked; `masked` has the kinds by path."""
+    for path, kinds in masked.items():
+        what = ", ".join(map(name_kind, kinds))
+        hint = f"memtool redact {path}, and if it was pushed: memtool purge --history"
+        yield Problem(path, 1, find_code(kinds[0]), f"it contains {what}", hint)
 
 
 def refuse_secrets(
