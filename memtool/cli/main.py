@@ -144,7 +144,7 @@ def _write(call: Call, context: Context, text: str) -> None:
 
     A format that was asked for is for another program, and has no colours.
     """
-    if not call.as_json and call.options.get("format", "text") == "text":
+    if not call.as_json and call.options.get("format") in (None, "", "text"):
         text = output.paint(text, sys.stdout, os.environ)
     may_page = call.may_page and context.caller.is_person and not call.as_json
     if not (may_page and _page(call, context, text)):

@@ -231,6 +231,7 @@ def _describe_settlement(settled: Settlement, layout: Layout) -> list[str]:
     """Return the receipt of a settled conflict: its sides, which text holds, and where it is."""
     verb = "Would settle" if settled.dry_run else "Settled"
     sides = " and ".join(map(layout.short, settled.ids))
+    hold = "would hold" if settled.dry_run else "hold"
     is_split = bool(settled.id) and settled.kept_id == BOTH
     if is_split:
         named = "would be named" if settled.dry_run else "is named"
@@ -239,7 +240,7 @@ def _describe_settlement(settled: Settlement, layout: Layout) -> list[str]:
             f"  it was made twice; one {named} {layout.short(settled.id)}",
         ]
     elif not settled.id:
-        rows = [f"{verb} {sides}", "  both hold, the conflict is accepted"]
+        rows = [f"{verb} {sides}", f"  both {hold}, the conflict is accepted"]
     else:
         is_new = settled.kept_id == MERGED
         text = "a new text" if is_new else f"the text of {layout.short(settled.kept_id)}"

@@ -118,7 +118,9 @@ def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
     command = [sys.executable, "-m", "memtool"]
     env = sandbox.env | TERM
     shown = {}
-    for args in (("list",), ("list", "--json"), ("show", "nothing")):
+    primer = ("inject", "--primer")
+    formatted = (*primer, "--format", "markdown")
+    for args in (("list",), ("list", "--json"), ("show", "nothing"), primer, formatted):
         main, side = os.openpty()
         subprocess.run(
             [*command, *args], cwd=sandbox.path, env=env, stdout=side, stderr=side, check=False
@@ -126,9 +128,13 @@ def test_a_real_terminal_gets_colours_and_json_none(sandbox: Sandbox) -> None:
         os.close(side)
         shown[args] = read_terminal(main)
         os.close(main)
-    assert shown["list",].startswith("\x1b[36mdec-k3f9\x1b[0m  \u00e9t\u00e9  ")
+    # A machine under load shows its progress before the answer.
+    assert "\x1b[36mdec-k3f9\x1b[0m  \u00e9t\u00e9  " in shown["list",]
     assert "\x1b" not in shown["list", "--json"]
-    assert shown["show", "nothing"].startswith("\x1b[1;31mmemtool:\x1b[0m no memory is called")
+    assert "\x1b[36mdec-k3f9" in shown[primer]
+    assert "dec-k3f9" in shown[formatted]
+    assert "\x1b[36m" not in shown[formatted]  # a note on stderr has its colour
+    assert "\x1b[1;31mmemtool:\x1b[0m no memory is called" in shown["show", "nothing"]
     assert "\x1b[32mhint:\x1b[0m" in shown["show", "nothing"]
 
 
