@@ -453,7 +453,9 @@ def submit_draft(
     try:
         edited = edited.with_body(fill_in_template(edited.body, template))
         if _is_blank(edited, template):
-            raise _without_text(edited.type, template)
+            raise MemtoolError(
+                f"cannot write this: the text of the {edited.type} is empty", code="empty"
+            )
         if edited.supersedes:
             heads = write.find_replaceable(
                 write.open_current_tree(context, dry_run=False), edited.supersedes

@@ -76,7 +76,8 @@ class InitResult(Value):
 def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> InitResult:
     """Create the memory directory of a repository, or add missing files to it.
 
-    An empty `directory` means the current or the default one.
+    An empty `directory` means the current or the default one. A commit also takes the files that
+    an earlier call wrote and nobody committed.
 
     Raises:
         MemtoolError: the directory is not possible, or changes of the user would be committed.
@@ -104,8 +105,9 @@ def begin(context: Context, directory: str, *, commit: bool, dry_run: bool) -> I
                 files.replace(repository.top, path, data, expected=before)
                 written.append(path)
     done = None
-    if commit and planned and not dry_run:
-        done = commit_files(context, list(planned), "begin", {})
+    if commit and not dry_run:
+        paths = dict.fromkeys((*planned, *find_uncommitted_own(context)))
+        done = commit_files(context, list(paths), "begin", {}) if paths else None
     return InitResult(chosen, tuple(planned), done, dry_run)
 
 

@@ -61,10 +61,13 @@ STYLES = {
 """The style of each part of an answer on a terminal, as SGR codes. None is the only sign."""
 
 PARTS = (
-    r"^(?P<place>[^\s:]+:\d+:) (?P<code>[a-z][a-z-]+)(?= )",
+    r"^(?P<place>[^\s:]+:\d+:) (?P<code>(?!(?:a|it|that) )[a-z][a-z-]+)(?= )",
     r"^(?P<heading>[A-Z][^\n]*\([\d,]+[;)][^\n]*:)$",
     r"^(?:\d+\. )?(?P<title>\S[^\n]*?)(?=  +\[?\S+@[0-9a-f]{7}\]?$)",
-    r"^\d+\. (?P<heading_numbered>[^\n]+)$",
+    # A number alone proves nothing: the text of a memory may be a list. A hit has its citation at
+    # the right edge or in a line below, a conflict its sides.
+    r"^\d+\. (?P<title_hit>[^\n]+?(?:\n(?!\d+\. )\S[^\n]*){0,2}?)(?=(?: |\n) +\[[^\]\n]+\]$)",
+    r"^\d+\. (?P<heading_conflict>[^\n]+?(?:\n(?!\d+\. )\S[^\n]*){0,3}?)(?=\n  [a-z][\w.-]+  \S)",
     r"^ *(?P<attention>! \S+)",
     r"^  (?P<attention_word>not mentioned)",
     r"^ *(?P<broken>BREAKS IT|BROKEN)\b",

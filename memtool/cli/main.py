@@ -141,8 +141,11 @@ def _run(args: list[str]) -> int:
 
 
 def _write(call: Call, context: Context, text: str) -> None:
-    """Write an answer; at a terminal in colours, and a long one in the user's pager."""
-    if not call.as_json:
+    """Write an answer; at a terminal in colours, and a long one in the user's pager.
+
+    A format that was asked for is for another program, and has no colours.
+    """
+    if not call.as_json and call.options.get("format") in (None, "", "text"):
         text = output.paint(text, sys.stdout, os.environ)
     may_page = call.may_page and context.caller.is_person and not call.as_json
     if not (may_page and _page(call, context, text)):

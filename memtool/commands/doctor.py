@@ -165,7 +165,7 @@ def _format_areas(signs: Iterable[CheckResult], layout: Layout) -> Iterator[str]
         lines = sign.shown.strip().split("\n") if sign.shown else []
         yield from (f"         | {line}" for line in lines[:MAX_VIEW_ROWS])
         if len(lines) > MAX_VIEW_ROWS:
-            yield f"         | ... and {len(lines) - MAX_VIEW_ROWS} more lines"
+            yield f"         | ... and {format_count(len(lines) - MAX_VIEW_ROWS, 'more line')}"
 
 
 def _check_hosts(context: Context, only: str) -> Iterator[CheckResult]:

@@ -158,9 +158,10 @@ def render(initialized: InitResult, _layout: Layout) -> str:
         return "\n".join([*(f"would write {path}" for path in initialized.written), *plan])
     rows = [f"wrote {path}" for path in initialized.written]
     rows += [f"set up {line}" for line in initialized.lines]
+    short = shorten_commit(initialized.commit)
     if not rows:
-        rows = [f"{initialized.directory} is ready, nothing was missing"]
-    short = shorten_commit(initialized.commit or "")
+        kept = f"; committed as {short}" if short else ""
+        rows = [f"{initialized.directory} is ready, nothing was missing{kept}"]
     if short and initialized.lines:
         rows.append(
             f"committed as {short}; git revert {short} takes it back, and memtool uninstall --all "
@@ -170,5 +171,8 @@ def render(initialized: InitResult, _layout: Layout) -> str:
     if plan:
         rows += [*plan, "next: memtool init --yes, or memtool init --only NAME"]
     rows += [f"next: {command}" for command in initialized.offers if command not in planned]
-    is_new = initialized.written and not initialized.lines
-    return "\n".join([*rows, *(['next: memtool new decision "TITLE"'] if is_new else [])])
+    if initialized.written and not initialized.commit:
+        rows.append("next: memtool init --commit")
+    if initialized.written and not initialized.lines:
+        rows.append('next: memtool new decision "TITLE"')
+    return "\n".join(rows)

@@ -132,7 +132,7 @@ def list(  # noqa: A001  # a verb is named as the user types it
     if not total:
         query_text = " ".join(filters)
         context.notes.append(
-            f'no memory matches "{query_text}"; sessions too: memtool search --deep'
+            f'no memory matches "{query_text}"'
             if query_text
             else "no memories yet; to write one: memtool new decision TITLE"
         )

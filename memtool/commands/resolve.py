@@ -11,6 +11,7 @@ from memtool.authoring.merge import FinishedMerge
 from memtool.authoring.resolve import BOTH, MERGED, NEWER, Settlement
 from memtool.commands import _filters
 from memtool.commands._layout import Layout
+from memtool.commands._render import format_where
 from memtool.errors import MemtoolError
 from memtool.memory.memory import Memory
 from memtool.search.conflicts import Conflict, find_clusters, find_contradictions
@@ -227,19 +228,25 @@ def render(result: ResolveResult, layout: Layout) -> str:
 
 
 def _describe_settlement(settled: Settlement, layout: Layout) -> list[str]:
-    """Return how a conflict ended: its sides, and which text holds."""
-    would = "would " if settled.dry_run else ""
+    """Return the receipt of a settled conflict: its sides, which text holds, and where it is."""
+    verb = "Would settle" if settled.dry_run else "Settled"
     sides = " and ".join(map(layout.short, settled.ids))
-    if not settled.id:
-        return [f"{sides}: both {'would hold' if would else 'hold'}, the conflict is accepted"]
-    if settled.kept_id == BOTH:
-        named = "would be named" if would else "is named"
-        twice = layout.short(settled.ids[0])
-        return [f"{twice} was made twice; one {named} {layout.short(settled.id)}"]
-    text = (
-        "a new text"
-        if settled.kept_id == MERGED
-        else f"the text of {layout.short(settled.kept_id)}"
-    )
-    new = "" if would else f", as {layout.short(settled.id)}"
-    return [f"{sides}: {text} {'would hold' if would else 'holds'}{new}"]
+    hold = "would hold" if settled.dry_run else "hold"
+    is_split = bool(settled.id) and settled.kept_id == BOTH
+    if is_split:
+        named = "would be named" if settled.dry_run else "is named"
+        rows = [
+            f"{verb} {layout.short(settled.ids[0])}",
+            f"  it was made twice; one {named} {layout.short(settled.id)}",
+        ]
+    elif not settled.id:
+        rows = [f"{verb} {sides}", f"  both {hold}, the conflict is accepted"]
+    else:
+        is_new = settled.kept_id == MERGED
+        text = "a new text" if is_new else f"the text of {layout.short(settled.kept_id)}"
+        by = "" if settled.dry_run else f" by {layout.name(settled.id)}"
+        rows = [f"{verb} {sides}{by}", f"  {text} {'would hold' if settled.dry_run else 'holds'}"]
+    # In an unfinished merge only `git commit` can commit the split; a note says so.
+    if not settled.dry_run and (settled.commit or not is_split):
+        rows[-1] += f"; {layout.hint(format_where(settled.commit))}"
+    return rows

@@ -229,10 +229,10 @@ def check_memtool(context: Context) -> Iterator[CheckResult]:
     yield CheckResult("memtool", "version", GOOD, f"{version.__version__}, Python {python}")
     yield _check_launcher(context)
     package = os.path.dirname(version.__file__)
-    missing = _count_uncompiled(package)
+    missing = 0 if _can_compile(package) else _count_uncompiled(package)
     if missing:
         detail = f"{missing} modules are compiled anew at every start"
-        hint = f"python3 -m compileall -q {package}"
+        hint = f"{shlex.quote(sys.executable)} -m compileall -q {shlex.quote(package)}"
         yield CheckResult("memtool", "byte code", WARNING, detail, hint)
     else:
         yield CheckResult("memtool", "byte code", GOOD, "compiled")
@@ -318,6 +318,11 @@ def _repair_git_index(context: Context) -> Iterator[str]:
         if dropped:
             what = "an entry" if dropped == 1 else f"{dropped} entries"
             yield f"took {what} of a killed commit out of git's index"
+
+
+def _can_compile(folder: str) -> bool:
+    """Return whether Python itself writes the byte code of a module that it imports first."""
+    return not sys.dont_write_bytecode and os.access(sys.pycache_prefix or folder, os.W_OK)
 
 
 def _count_uncompiled(folder: str) -> int:

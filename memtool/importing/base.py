@@ -257,15 +257,16 @@ def _admit(
         )
         kinds = _find_kinds(original_draft, target.allowed, has_body=not is_known)
         draft = original_draft
-        if kinds and target.redacts:
-            draft = _redact(original_draft, target.allowed)
-            kinds = _find_kinds(draft, target.allowed, has_body=True)
+        if kinds:
+            redacted = _redact(original_draft, target.allowed)
+            lasting = _find_kinds(redacted, target.allowed, has_body=True)
+            if target.redacts:
+                draft, kinds = redacted, lasting
         if kinds:
             ranked = sorted(kinds, key=lambda kind: (redaction.is_personal(kind), kind))
-            message = f"it holds {', '.join(ranked)}"
-            problem = draft.problem(
-                secrets.find_code(ranked[0]), message, _suggest_remedy(ranked, target)
-            )
+            message = f"it contains {', '.join(map(secrets.name_kind, ranked))}"
+            remedy = _suggest_remedy(ranked, target, can_redact=not lasting)
+            problem = draft.problem(secrets.find_code(ranked[0]), message, remedy)
             problems.append(problem.replace(line=_find_line(draft, ranked[0], target.allowed)))
         else:
             admitted.append(draft)
@@ -281,9 +282,12 @@ def _find_kinds(draft: ForeignRecord, allowed: Allowlist, *, has_body: bool) -> 
     return {detection.kind for detection in redaction.find("\n".join(texts), allowed)}
 
 
-def _suggest_remedy(kinds: Sequence[str], target: Target) -> str:
-    if target.redacts:
-        return "it stands in the title, or is known by its key alone: correct the record"
+def _suggest_remedy(kinds: Sequence[str], target: Target, *, can_redact: bool) -> str:
+    if not can_redact:
+        return (
+            "take it out of the record: --redact leaves titles, ids, and values that only their "
+            "key gives away"
+        )
     remedy = f"{target.command} --redact takes it out"
     if "email" in kinds:
         remedy += "; memtool config redaction.allow_domains DOMAIN lets addresses of a domain stand"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -13,6 +13,7 @@ from memtool.errors import MemtoolError
 from memtool.importing import base, run, stores
 from memtool.importing.originals import ForeignRecord
 from memtool.importing.stores import Store
+from memtool.memory.schema import Problem
 from memtool.store.context import Context
 from memtool.value import format_count
 
@@ -36,13 +37,16 @@ def find_offers(context: Context) -> Iterator[Offer]:
             continue
         new = [item for item in items if isinstance(item, ForeignRecord) and item.id not in ids]
         if new:
-            where = store.first if store.path == "." else store.path
             yield Offer(
-                where,
+                _name_store(store),
                 f"{store.what} ({len(new):,})",
                 f"memtool import {store.source} {shlex.quote(store.path)}",
                 partial(_import_store, store),
             )
+
+
+def _name_store(store: Store) -> str:
+    return store.first if store.path == "." else store.path
 
 
 def _list_ids(context: Context) -> Collection[str]:
@@ -82,9 +86,18 @@ def _import_store(store: Store, context: Context) -> Adopted:
     base.write_memories(context.repository, plan.placed)
     if plan.problems:
         context.notes.append(
-            f"{store.path}: {format_count(len(plan.problems), 'problem')} to look at: "
+            f"{_name_store(store)}: {_count_problems(plan.problems)}: "
             f"memtool import {store.source} {shlex.quote(store.path)} --dry-run"
         )
     count = f"{len(plan.placed):,} of {plan.record_count:,}"
     paths = tuple(record.path for record in plan.placed)
-    return Adopted(paths, (f"{store.path}: {store.what}, {count}",))
+    return Adopted(paths, (f"{_name_store(store)}: {store.what}, {count}",))
+
+
+def _count_problems(problems: Sequence[Problem]) -> str:
+    """Return how many records were refused, and how many warnings there are."""
+    refused = sum(problem.severity == "error" for problem in problems)
+    counts = [f"{refused:,} refused"] * bool(refused)
+    warnings = len(problems) - refused
+    counts += [format_count(warnings, "warning")] * bool(warnings)
+    return ", ".join(counts)

@@ -54,8 +54,8 @@ def test_a_dry_run_leaves_the_merge_as_it_is(merging: Sandbox):
     done = resolve(merging.context(), keep="both", dry_run=True)
     layout = merging.layout()
     render(done, layout)
-    (report,) = layout.reports
-    assert report.startswith("dec-same was made twice; one would be named dec-2026-02-22-of")
+    assert layout.reports[0] == "Would settle dec-same"
+    assert layout.reports[1].startswith("  it was made twice; one would be named dec-2026-02-22-of")
     assert merging.git("status", "--porcelain") == before
 
 

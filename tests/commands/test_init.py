@@ -91,6 +91,18 @@ def test_a_commit_holds_just_these_files(fresh: Sandbox):
     assert fresh.git("status", "--porcelain") == "A  code.py\n"
 
 
+def test_a_commit_also_takes_what_was_written_before(fresh: Sandbox):
+    """`init` names the command, and it commits the files that nobody committed since."""
+    assert "next: memtool init --commit" in fresh.run("init").stdout.splitlines()
+    done = fresh.run("init", "--commit")
+    assert set(fresh.git("show", "--format=", "--name-only", "HEAD").split()) == set(FILES)
+    short = fresh.git("rev-parse", "--short=7", "HEAD").strip()
+    assert done.stdout.startswith(f".memory is ready, nothing was missing; committed as {short}\n")
+    assert fresh.run("init", "--commit").stdout.startswith(
+        ".memory is ready, nothing was missing\n"
+    )
+
+
 def test_a_commit_does_not_take_in_the_users_own_attributes(fresh: Sandbox):
     """Uncommitted changes of the user in a file that init must change are theirs to commit."""
     fresh.write(".gitattributes", "*.png binary\n")
@@ -251,6 +263,19 @@ def test_only_what_is_named_is_set_up(adopting: Sandbox) -> None:
         "memtool install git",
         "memtool install claude",
     ]
+
+
+def test_stores_are_named_as_in_the_plan_and_refused_records_are_counted(
+    adopting: Sandbox,
+) -> None:
+    """A secret is not a warning among others, and no store is called by a dot."""
+    adopting.write("AGENTS.md", "# Agents\n\n## Build\n\nThe password is demo-Shop-2026.\n")
+    adopting.write("docs/adr/README.md", "# Records\n")
+    adopting.commit()
+    done = adopting.run("init", "--yes")
+    assert "set up AGENTS.md: rules and sections of agent files, 0 of 1" in done.stdout
+    assert "AGENTS.md: 1 refused: memtool import claude . --dry-run" in done.stderr
+    assert "docs/adr: 1 warning: memtool import adr docs/adr --dry-run" in done.stderr
 
 
 def test_the_users_own_changes_are_left_to_them(adopting: Sandbox) -> None:
