@@ -69,13 +69,10 @@ def list_states(layout: Layout, row: MemoryRow) -> list[str]:
     return [word for word, is_true in words if is_true]
 
 
-def format_acts(layout: Layout, id_: str) -> list[str]:
+def format_acts(short_id: str) -> list[str]:
     """Return a line for each act that settles a memory: when it is right, and the command."""
     width = max(len(when) for when, _command in ACTS)
-    return [
-        layout.hint(f"{when.ljust(width)}  {command.format(layout.short(id_))}")
-        for when, command in ACTS
-    ]
+    return [f"{when.ljust(width)}  {command.format(short_id)}" for when, command in ACTS]
 
 
 def format_states(layout: Layout, states: Sequence[str]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memtool.commands._layout import Layout, measure
+from memtool.commands._render import format_acts
 from memtool.memory.premises import ACTS, BROKEN, FAULTS
 from memtool.reports.report import ERROR, WARNING, Finding, Task, TaskGroup, to_line
 from memtool.search.premise_changes import VOUCHED, PremiseReview
@@ -144,21 +145,13 @@ def _format_row(indent: str, text: str, name: str, layout: Layout) -> list[str]:
     return [*layout.wrap(text, indent), name.rjust(layout.prose_width)]
 
 
-def list_acts(short_id: str) -> tuple[tuple[str, str], ...]:
-    """Return the three ways to settle a memory: when, and the command."""
-    commands = (command.format(short_id) for _when, command in ACTS)
-    return tuple(zip(("it still holds", "it has changed", "never true now"), commands, strict=True))
-
-
 def _format_acts(part: PremisesPart) -> list[str]:
     lowest = [*dict.fromkeys(id_ for change in part.review.changes for id_ in change.lowest)]
     heading = HEADING
     if part.review.needs_target:
         heading = f"Take {part.branch} in first (git merge {part.branch}), then settle:"
     rows = [to_line(heading)]
-    rows += [
-        f"  {label}  {to_line(command)}" for label, command in list_acts(part.shorten(lowest[0]))
-    ]
+    rows += [f"  {act}" for act in format_acts(to_line(part.shorten(lowest[0])))]
     if len(lowest) > 1:
         names = [part.shorten(id_) for id_ in lowest[1:]]
         rows.append("  " + to_line(f"and so for {first_few(names, MAX_NAMED, LOWEST)}"))
@@ -181,7 +174,7 @@ def build_findings(part: PremisesPart) -> Iterator[Finding]:
             counted = format_count(len(above), "memory", "memories")
             ending = f", and {counted} on that" if above else ""
             settled_id = change.id if change.reason == BROKEN else lowest.id
-            hints = [command for _label, command in list_acts(part.shorten(settled_id))]
+            hints = [command.format(part.shorten(settled_id)) for _when, command in ACTS]
             if part.review.needs_target:
                 hints.insert(0, f"git merge {part.branch}")
             yield Finding(

@@ -315,7 +315,8 @@ def _list_causes(causes: Sequence[CauseReport], layout: Layout) -> list[str]:
     for cause in causes:
         title = layout.title(cause.id) if cause.reason == REPLACED else ""
         lines.append(layout.shorten(cause.describe()) + (f": {title}" if title else ""))
-    return [*lines, *format_acts(layout, causes[0].lowest)] if causes else []
+    acts = format_acts(layout.short(causes[0].lowest)) if causes else []
+    return [*lines, *map(layout.hint, acts)]
 
 
 def _list_drift(drift: Drift | None) -> Iterator[_Fact]:

@@ -468,7 +468,7 @@ def _advise_settling(status: Status) -> str:
     """Return what shows the acts, and how many memories rest on those to settle."""
     above = len(set(status.unsettled) - set(status.to_settle))
     verb = "rests" if above == 1 else "rest"
-    count = f"{above:,} more {verb} on these (memtool list is:unsettled); " if above else ""
+    count = f"{above:,} more {verb} on these; " if above else ""
     return f'{count}"memtool show ID" says what settles it'
 
 

@@ -63,7 +63,7 @@ FAULT_BY_STATUS = {"deleted": FORGOTTEN, DEPRECATED: DEPRECATED}
 ACTS = (
     ("it still holds", "memtool confirm {} --still-holds"),
     ("it has changed", "memtool supersede {} TITLE"),
-    ("it holds no more", "memtool forget {} --reason TEXT"),
+    ("it no longer holds", "memtool forget {} --reason TEXT"),
 )
 """The acts that settle a conclusion: when each is right, and the command about its id."""
 

@@ -64,9 +64,9 @@ CHANGED = [
     "  named in app/tower.py:1  dec-2g54",
     "  named in app/tower.py:2  dec-2g54",
     "Settle in this change (if one still holds, so does what rests on it):",
-    "  it still holds  memtool confirm dec-2g54 --still-holds",
-    "  it has changed  memtool supersede dec-2g54 TITLE",
-    "  never true now  memtool forget dec-2g54 --reason TEXT",
+    "  it still holds      memtool confirm dec-2g54 --still-holds",
+    "  it has changed      memtool supersede dec-2g54 TITLE",
+    "  it no longer holds  memtool forget dec-2g54 --reason TEXT",
 ]
 
 
@@ -136,9 +136,9 @@ def test_two_pull_requests(towers: Sandbox):
             "  is now, on main: Towers over 50 floors need a class F review  sem-b7x2",
             "  new here, rests on it: Title of dec-third  dec-third",
             "Take main in first (git merge main), then settle:",
-            "  it still holds  memtool confirm dec-third --still-holds",
-            "  it has changed  memtool supersede dec-third TITLE",
-            "  never true now  memtool forget dec-third --reason TEXT",
+            "  it still holds      memtool confirm dec-third --still-holds",
+            "  it has changed      memtool supersede dec-third TITLE",
+            "  it no longer holds  memtool forget dec-third --reason TEXT",
             "Refused: 1 confirmed (review.unsettled = fail on main)",
         ],
     )
@@ -146,6 +146,8 @@ def test_two_pull_requests(towers: Sandbox):
     assert row.startswith(
         "::error file=.memory/decision/2026-02/dec-third.md,line=9,title=Rests on it%3A Title of "
     )
+    comment = towers.run("review", "main..second", "--format", "markdown").stdout
+    assert f"**`{TITLES[PREMISE]}`** is now, on `main`: **`{TITLES[NEWER]}`**\n" in comment
     towers.git("merge", "-q", "--no-edit", "main")
     status, lines = show(towers, "main..second")
     assert (status, lines[4]) == (
@@ -154,7 +156,9 @@ def test_two_pull_requests(towers: Sandbox):
     )
     put(towers, "dec-third", PREMISE, settled_on=(f"memory:{NEWER}",))
     towers.commit("settled")
-    assert show(towers, "main..second")[0] == 0
+    assert show(towers, "main..second") == (0, ["Settled by this change: dec-third"])
+    comment = towers.run("review", "main..second", "--format", "markdown").stdout
+    assert comment.endswith("\n\nSettled by this change: `dec-third`\n")
 
 
 def test_a_conclusion_came_to_the_target_meanwhile(towers: Sandbox):
@@ -190,9 +194,9 @@ def test_a_file_is_deleted(towers: Sandbox):
         "  names it: Title of sem-names  sem-names",
         "    rests on that: Title of dec-rests  dec-rests",
         "Settle in this change (if one still holds, so does what rests on it):",
-        "  it still holds  memtool confirm sem-names --still-holds",
-        "  it has changed  memtool supersede sem-names TITLE",
-        "  never true now  memtool forget sem-names --reason TEXT",
+        "  it still holds      memtool confirm sem-names --still-holds",
+        "  it has changed      memtool supersede sem-names TITLE",
+        "  it no longer holds  memtool forget sem-names --reason TEXT",
     ]
     status, rows = show(towers, "--staged")
     assert (status, rows[: len(lines)]) == (1, lines)
@@ -280,7 +284,7 @@ def test_what_was_unsettled_before_is_only_counted(towers: Sandbox):
     towers.commit("nothing")
     assert show(towers, "main..pr") == (
         0,
-        ["1 file changed, none of them governed by a memory"],
+        ["1 file changed, governed by no decision or warning"],
     )
     put(towers, "dec-third", CONCLUSION)
     towers.commit("third")
@@ -291,7 +295,7 @@ def test_what_was_unsettled_before_is_only_counted(towers: Sandbox):
             "  rests on it, as before: The north tower gets a class F review  dec-2g54",
             "    new here, rests on that: Title of dec-third  dec-third",
             "Settle in this change (if one still holds, so does what rests on it):",
-            "  it still holds  memtool confirm dec-2g54 --still-holds",
+            "  it still holds      memtool confirm dec-2g54 --still-holds",
         ],
     )
     assert "2 memories were unsettled before (memtool list is:unsettled)" in lines

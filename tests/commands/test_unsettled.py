@@ -80,7 +80,7 @@ def test_show_has_premises_conclusions_and_acts(tower: Sandbox):
         "! Unsettled sem-k3f9 is now sem-b7x2: Towers over 50 floors need a class F review",
         "it still holds memtool confirm dec-2g54 --still-holds",
         "it has changed memtool supersede dec-2g54 TITLE",
-        "it holds no more memtool forget dec-2g54 --reason TEXT",
+        "it no longer holds memtool forget dec-2g54 --reason TEXT",
         "Premises sem-k3f9 Towers over 40 floors need a class F review (replaced)",
         "Conclusions sem-r8d3 The plan of the north tower allows nine weeks (unsettled)",
         "Source human:Ada",
@@ -188,7 +188,7 @@ def test_status_names_the_lowest_and_counts_the_others(tower: Sandbox):
     assert "unsettled: 2" in answer["issues"]
     text = tower.run("status").stdout
     assert (
-        "Unsettled (1; 1 more rests on these (memtool list is:unsettled); "
+        "Unsettled (1; 1 more rests on these; "
         '"memtool show ID" says what settles it):\n'
         "  dec-2g54  The north tower gets a class F review  sem-k3f9 is now sem-b7x2\n"
     ) in text
