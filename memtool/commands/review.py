@@ -574,7 +574,7 @@ def _parse_range(context: Context, range_: str) -> tuple[Change, str]:
             + (" in this shallow clone" if shallow else ""),
             hint="git fetch --unshallow\nin CI: fetch-depth: 0"
             if shallow
-            else "git merge-base A B",
+            else "git log --oneline --graph --all",
             code="unrelated",
         ) from None
     return Change(context.repository, target, base, new), branch

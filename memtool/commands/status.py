@@ -184,6 +184,8 @@ def status(
     witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
     drift = _find_drift_levels(witness, named)
     causes = _find_causes(tree, now, witness)
+    for record in ended_records:  # an expired one needs no settling, and lists leave it out
+        causes.pop(record.id, None)
     to_settle = {cause.lowest: cause.text for own in causes.values() for cause in reversed(own)}
     candidates = list(picks.pick(tree, ("status", "candidate")))
     cache_dir = context.repository.cache_dir if context.is_cached else ""
