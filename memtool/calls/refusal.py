@@ -6,6 +6,7 @@ branch, among the global memories, or in history.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 
@@ -86,7 +87,10 @@ def _explain_removed(context: Context, error: UnclearIdError, at: str | None) ->
         return
     title = _read_title(context, (removed.path, removed.oid))
     named = f"{wanted} ({title})" if title else wanted
-    if removed.is_at_head:
+    if removed.is_at_head and os.path.lexists(os.path.join(repository.top, removed.path)):
+        error.message = f"{named} cannot be read"
+        error.hint = f"memtool check {shlex.quote(removed.path)}"
+    elif removed.is_at_head:
         error.message = f"{named} was removed from the worktree, and HEAD still has it"
         error.hint = f"git checkout HEAD -- {shlex.quote(removed.path)}"
     else:

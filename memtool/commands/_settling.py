@@ -5,7 +5,7 @@ from __future__ import annotations
 from memtool.authoring.write import quote_memory
 from memtool.errors import MemtoolError
 from memtool.index import index
-from memtool.memory.premises import MEMORY, WITHOUT, describe_cause
+from memtool.memory.premises import MEMORY, WITHOUT, describe_cause, find_premises
 from memtool.search.unsettled import Unsettled
 from memtool.value import Value, first_few, format_count
 
@@ -120,7 +120,21 @@ def note_reach(context: Context, ids: Sequence[str]) -> None:
     if reached:
         count = format_count(len(reached), "memory rests", "memories rest")
         on, verb = ("them" if len(ids) > 1 else "it"), "is" if len(reached) == 1 else "are"
-        context.notes.append(f"{count} on {on} and {verb} unsettled now ({LISTED})")
+        context.notes.append(f"{count} on {on} and {verb} unsettled ({LISTED})")
+
+
+def describe_lost_premises(unsettled: Unsettled, new: Memory, olds: Iterable[str]) -> str:
+    """Return a note if a correction rests on nothing, and what it replaces did; else empty.
+
+    Premises are a claim, so a correction has only those that its author names.
+    """
+    lost = [premise for old in olds for premise in unsettled.list_premises(old)]
+    if not lost or find_premises(new):
+        return ""
+    heads = [head for id_ in lost for head in unsettled.lineage.find_heads(id_)]
+    current = [MEMORY + id_ for id_ in dict.fromkeys(heads) if not unsettled.find_fault(id_)]
+    hint = f"; if it should: --source {current[0]}" if current else ""
+    return f"the old memory rested on {first_few(lost, MAX_NAMED)}, the new one on none{hint}"
 
 
 def find_conclusions(unsettled: Unsettled, replaced: Collection[str]) -> list[str]:

@@ -37,6 +37,7 @@ KeyChanges = dict[str, FieldValue | None]
 MAX_NAMED_MEMORIES = 3
 MAX_NOTES = 10
 """Notes on the memories of one call."""
+NOTHING_TO_SETTLE = "nothing was settled: what is cited still holds here"
 
 VOUCHED_STATUSES = ("confirmed", "pinned")
 """Statuses of memories that a person vouched for."""
@@ -118,7 +119,7 @@ def confirm(
     if still_holds:
         broken = code.false_alarms
         explained = (settling.explain(id_, is_broken=id_ in broken) for id_ in selection.ids)
-        add_notes(context, [*filter(None, explained)])
+        add_notes(context, [*filter(None, explained)] or [NOTHING_TO_SETTLE])
         context.notes += filter(None, [settling.describe_reach(selection.ids)])
     for change in done.memories if not dry_run else ():
         if change.id in code.false_alarms:

@@ -215,8 +215,10 @@ def supersede(
         context.notes.append(_settling.describe_settled(settles, ids, dry_run=dry_run))
     elif memory.replaces and not dry_run:
         _settling.note_reach(context, ids)
+    unsettled = Unsettled(tree, context.clock.now)
+    lost_premises = _settling.describe_lost_premises(unsettled, memory, ids)
     still_open = "" if memory.proposes else resolve.open_fork(tree.lineage, done.id, ids)
-    context.notes += filter(None, [still_open])
+    context.notes += filter(None, [lost_premises, still_open])
     return done
 
 
@@ -316,5 +318,5 @@ def _note_anchors(context: Context, memory: Memory, done: WriteResult) -> None:
     anchors = "" if done.duplicate_of else draft.propose_anchors(context, memory)
     if anchors:
         context.notes.append(
-            f"drift only notices when its files are removed, so it also checks {anchors}"
+            f"drift only notices when its files are removed; name {anchors}, which it checks too"
         )

@@ -303,7 +303,9 @@ def _format_governed(review: Review, layout: Layout) -> list[str]:
 def _format_counts(review: Review) -> str:
     touched = f"{format_count(review.touched, 'file')} changed"
     if not review.files:
-        return f"{touched}, none of them governed by a memory"
+        if not review.touched:
+            return "no file changed outside the memory directory"
+        return f"{touched}, governed by no decision or warning"
     ids = {memory.id for file in review.files for memory in file.memories}
     governed = "" if len(review.files) == review.touched else f"{len(review.files):,} of them "
     return f"{touched}, {governed}governed by {format_count(len(ids), 'memory', 'memories')}"
@@ -347,6 +349,7 @@ def _build_report(review: Review, layout: Layout) -> Report:
         "`memtool confirm ID --still-holds`. If it has changed: `memtool supersede ID TITLE`. "
         "If it no longer holds: `memtool forget ID --reason TEXT`.",
         task_command=f"git merge {review.branch}" if review.needs_target else "",
+        settled=tuple(part.shorten(row.id) for row in review.settled),
     )
 
 
@@ -550,7 +553,7 @@ def _parse_range(context: Context, range_: str) -> tuple[Change, str]:
             + (" in this shallow clone" if shallow else ""),
             hint="git fetch --unshallow\nin CI: fetch-depth: 0"
             if shallow
-            else "git merge-base A B",
+            else "git log --oneline --graph --all",
             code="unrelated",
         ) from None
     return Change(context.repository, target, base, new), branch

@@ -186,6 +186,8 @@ def status(
     witness = build_drift_witness(tree, lambda: context.provenance_reader(tree))
     drift = _find_drift_levels(witness, named)
     causes = _find_causes(tree, now, witness)
+    for record in ended_records:  # an expired one needs no settling, and lists leave it out
+        causes.pop(record.id, None)
     to_settle = {cause.lowest: cause.text for own in causes.values() for cause in reversed(own)}
     candidates = list(picks.pick(tree, ("status", "candidate")))
     clashes = conflicts.find_open_contradictions(tree, now, context.cache_dir)
@@ -461,7 +463,7 @@ def _advise_settling(status: Status) -> str:
     """Return what shows the acts, and how many memories rest on those to settle."""
     above = len(set(status.unsettled) - set(status.to_settle))
     verb = "rests" if above == 1 else "rest"
-    count = f"{above:,} more {verb} on these (memtool list is:unsettled); " if above else ""
+    count = f"{above:,} more {verb} on these; " if above else ""
     return f'{count}"memtool show ID" says what settles it'
 
 

@@ -28,6 +28,7 @@ MAX_TASKS = 30
 MAX_TITLES = 3
 MAX_INDENTED = 3
 """Causes and tasks that are shown, titles of one cause, and levels of indented tasks."""
+MAX_SETTLED = 10
 _BACKTICKS = re.compile("`+")
 
 
@@ -35,6 +36,9 @@ def format_report(report: Report) -> str:
     """Return a report as a heading, its summary, and an item for each memory or problem."""
     mark = f"<!-- memtool {report.verb} -->"
     head = [mark, *_format_tasks(report), f"### {report.title}", "", report.summary]
+    if report.settled:
+        names = first_few([*map(format_span, report.settled)], MAX_SETTLED)
+        head += ["", f"Settled by this change: {names}"]
     groups = _group(report)
     items = [*map(_format_item, groups)]
     size = sum(len(line) + 1 for line in (*head, report.advice)) + 200
@@ -76,9 +80,9 @@ def _format_cause(group: TaskGroup) -> str:
     """Return what is no longer so, and what became of it: `**old** is now **new**`."""
     branch = f", on {format_span(group.branch)}" * bool(group.branch)
     titles = [f"**{format_span(title)}**" for title in group.titles[:MAX_TITLES]]
-    return (
-        f"**{format_span(group.subject)}** {group.clause}{branch} {' and '.join(titles)}".rstrip()
-    )
+    colon = ":" * bool(branch and titles)
+    ending = f" {' and '.join(titles)}" * bool(titles)
+    return f"**{format_span(group.subject)}** {group.clause}{branch}{colon}{ending}"
 
 
 def _format_task(task: Task) -> str:

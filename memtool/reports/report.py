@@ -72,7 +72,7 @@ class Report(Value):
     `title` and `summary` are for people, `rules` has the meaning of each code that a finding may
     have, `advice` is what to do about open findings, and `command` shows all of them. `tasks` are
     under a heading of their own, `task_title`, with `task_advice` and the command `task_command` to
-    begin with.
+    begin with. `settled` are names of memories that need no action any more.
     """
 
     verb: str
@@ -86,6 +86,7 @@ class Report(Value):
     tasks: tuple[TaskGroup, ...] = ()
     task_advice: str = ""
     task_command: str = ""
+    settled: tuple[str, ...] = ()
 
 
 def list_open(findings: Iterable[Finding]) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from memtool.agents import INSTRUCTION_FILES, RULE_FILES
 from memtool.errors import MemtoolError
 from memtool.memory import drift
 from memtool.memory.drift import BROKEN as BROKEN_LEVEL
+from memtool.memory.fields import SETTLED
 from memtool.memory.premises import BROKEN, ENDED, MAX_CAUSES, MEMORY, REPLACED, describe_fault
 from memtool.search.levels import find_digests_in_use
 from memtool.search.unsettled import Unsettled
@@ -357,10 +358,20 @@ class _Comparison:
             for id_ in taken_away
             if self._before.is_listed(id_) and reached & {*self._before.list_premises(id_)}
         ]
-        concerned = {*above, *own, *self._before.all}
+        concerned = {*above, *own, *self._before.all, *self._find_accepting()}
         settled = [*filter(self._is_settled, sorted(concerned))]
         for id_ in settled[:MAX_SETTLED]:
             yield SettledConclusion(id_, self._find_title(id_))
+
+    def _find_accepting(self) -> Iterator[str]:
+        """Yield the memories of the change that accept what they did not accept before."""
+        after = self._trees.after
+        for record in after.with_ids(after.find_kinds(lambda kind: bool(kind.fields.get(SETTLED)))):
+            old = self._trees.before.get(record.id)
+            accepted = () if old is None else old.memory.items(SETTLED)
+            is_own = self._trees.is_touched(record)
+            if is_own and not set(accepted).issuperset(record.memory.items(SETTLED)):
+                yield record.id
 
     def _is_settled(self, id_: str) -> bool:
         """Return whether nothing is left to ask about a conclusion that is not just put aside."""

@@ -63,13 +63,17 @@ if TYPE_CHECKING:
 SOUND, WEAK, BROKEN = "sound", "weak", "broken"
 VERDICTS = (BROKEN, WEAK, UNKNOWN, SOUND)
 """Worst first; `unknown` is a memory without a source that can be looked up here."""
+OUT_OF_USE = "out of use"
 STATUSES: dict[str, tuple[str, str]] = {
     "ok": (SOUND, "it resolves, and shows what it showed"),
     LANDED: (SOUND, "the commit was rewritten by a squash, a rebase or an amend, and has landed"),
     "moved": (SOUND, "the file or the lines are elsewhere now"),
     "changed": (WEAK, "half of the file is another, or the cited lines are"),
     "superseded": (WEAK, "a newer memory replaces the one that is cited"),
-    "deleted": (WEAK, "the memory that is cited is out of use"),
+    OUT_OF_USE: (
+        WEAK,
+        "the memory that is cited is forgotten, deprecated, archived or ended",
+    ),
     "unsettled": (WEAK, "the memory that is cited, or one below it, no longer holds"),
     WEAK: (WEAK, "a source of the memory that is cited is weak"),
     BROKEN: (BROKEN, "a source of the memory that is cited is broken"),
@@ -202,6 +206,7 @@ def verify(
     reached = {record.id: record for record in records}
     below = filter(None, map(tree.get, unsettled.list_below(reached)))
     reached |= {record.id: record for record in below if record.id not in reached}
+    unsettled.find(reached)  # all at once, not each chain again for each of its memories
     parsed = {
         record.path: [(text, parse_source(text)) for text in record.memory.items("source")]
         for record in reached.values()
@@ -302,7 +307,7 @@ def _check_memory(unsettled: Unsettled, record: Record, text: str) -> CheckedSou
         status = OK if is_accepted else MISSING
         return CheckedSource(text, "memory", status, f"there is no memory {id_}")
     if target.memory.status == "archived" and unsettled.lineage.is_head(id_):
-        return CheckedSource(text, "memory", "deleted", f"{id_} is out of use")
+        return CheckedSource(text, "memory", OUT_OF_USE, f"{id_} is archived")
     return CheckedSource(text, "memory", OK, target.memory.title)
 
 
@@ -321,7 +326,7 @@ def _report_cause(text: str, cause: Cause) -> CheckedSource:
     elif not cause.is_direct or cause.reason == CODE_GONE:
         status = "unsettled"
     else:
-        status = "superseded" if cause.reason == REPLACED else "deleted"
+        status = "superseded" if cause.reason == REPLACED else OUT_OF_USE
     return CheckedSource(text, "memory", status, describe_cause(cause))
 
 

@@ -573,15 +573,15 @@ ROWS: tuple[Row, ...] = (
     (
         "review.policy",
         "warn",
-        ("what a decision that a change does not mention is to memtool review: told, or a failure"),
+        "whether memtool review warns of a decision that a change does not mention, or fails",
         ("warn", "fail"),
     ),
     (
         "review.unsettled",
         "warn",
         (
-            "what a confirmed memory is to memtool review that rests on what a change takes away, "
-            "and that is not settled: a warning, or a failure"
+            "whether memtool review warns of a confirmed memory that a change leaves unsettled, "
+            "or fails"
         ),
         ("warn", "fail"),
     ),

@@ -290,7 +290,7 @@ def test_anchors_are_offered_where_drift_has_nothing_to_check(sandbox: Sandbox) 
         return [note for note in context.notes if "drift" in note]
 
     (note,) = noted(statement, "src/pages.py")
-    assert note.endswith("so it also checks fetch_pages or src/pages.py#L3-L6 in its text")
+    assert note.endswith("name fetch_pages or src/pages.py#L3-L6 in its text, which it checks too")
     context = sandbox.context()
     new(
         context,

@@ -119,6 +119,11 @@ def test_a_removed_memory_is_named_with_its_title_by_every_verb(sandbox: Sandbox
     sandbox.git("rm", "--quiet", path)
     done = sandbox.run("confirm", "dec-2g54")
     assert "dec-2g54 (Hold twenty) was removed from the worktree" in done.stderr
+    sandbox.write(path, "no frontmatter\n")
+    assert sandbox.run("show", "dec-2g54").stderr == (
+        f"memtool: dec-2g54 (Hold twenty) cannot be read\nhint: memtool check {path}\n"
+    )
+    (sandbox.path / path).unlink()
     removed = sandbox.commit("away")
     for verb in ("confirm", "show", "why", "blame"):
         done = sandbox.run(verb, "dec-2g54")

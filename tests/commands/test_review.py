@@ -190,7 +190,7 @@ def test_what_happened_on_the_base_branch_is_not_the_change(base: Sandbox) -> No
     for range_ in ("main..side", "main...side", "main"):
         report = review(base.context(), range_)
         assert (report.touched, report.files) == (1, ())
-    assert render(report, PIPED).endswith(": 1 file changed, none of them governed by a memory")
+    assert render(report, PIPED).endswith(": 1 file changed, governed by no decision or warning")
 
 
 def test_the_policy_is_that_of_the_base(base: Sandbox) -> None:

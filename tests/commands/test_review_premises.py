@@ -146,6 +146,8 @@ def test_two_pull_requests(towers: Sandbox):
     assert row.startswith(
         "::error file=.memory/decision/2026-02/dec-third.md,line=9,title=Rests on it%3A Title of "
     )
+    comment = towers.run("review", "main..second", "--format", "markdown").stdout
+    assert f"**`{TITLES[PREMISE]}`** is now, on `main`: **`{TITLES[NEWER]}`**\n" in comment
     towers.git("merge", "-q", "--no-edit", "main")
     status, lines = show(towers, "main..second")
     assert (status, lines[4]) == (
@@ -154,7 +156,9 @@ def test_two_pull_requests(towers: Sandbox):
     )
     put(towers, "dec-third", PREMISE, settled_on=(f"memory:{NEWER}",))
     towers.commit("settled")
-    assert show(towers, "main..second")[0] == 0
+    assert show(towers, "main..second") == (0, ["Settled by this change: dec-third"])
+    comment = towers.run("review", "main..second", "--format", "markdown").stdout
+    assert comment.endswith("\n\nSettled by this change: `dec-third`\n")
 
 
 def test_a_conclusion_came_to_the_target_meanwhile(towers: Sandbox):
@@ -280,7 +284,7 @@ def test_what_was_unsettled_before_is_only_counted(towers: Sandbox):
     towers.commit("nothing")
     assert show(towers, "main..pr") == (
         0,
-        ["1 file changed, none of them governed by a memory"],
+        ["1 file changed, governed by no decision or warning"],
     )
     put(towers, "dec-third", CONCLUSION)
     towers.commit("third")

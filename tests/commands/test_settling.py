@@ -146,9 +146,9 @@ def test_drift_and_premises_are_settled_alike_and_told_apart(tower: Sandbox) -> 
 
 
 def test_without_a_cause_it_is_a_plain_confirmation(standing: Sandbox) -> None:
-    """Nothing is added, and nothing is said."""
+    """Nothing is added, and a note says so."""
     reply = succeed(standing, "confirm", NORTH, "--still-holds", "--commit")
-    assert "still holds" not in reply
+    assert "nothing was settled: what is cited still holds here\n" in reply
     assert accepted(standing, NORTH) == ()
 
 
@@ -233,8 +233,17 @@ def test_a_premise_in_other_words_unsettles_nothing(standing: Sandbox) -> None:
 def test_it_is_needed(standing: Sandbox) -> None:
     """Without it a note says what is unsettled now."""
     reply = succeed(standing, *REWORDED, *TEXT, "--commit")
-    assert "3 memories rest on it and are unsettled now (memtool list is:unsettled)\n" in reply
+    assert "3 memories rest on it and are unsettled (memtool list is:unsettled)\n" in reply
     assert set(unsettled(standing)) == {NORTH, OTHER, PLAN}
+
+
+def test_a_correction_that_loses_its_premises_says_so(tower: Sandbox) -> None:
+    """It has only the premises that it names, and the old one's no longer unsettle it."""
+    call = ("supersede", NORTH, "The north tower needs no class F review", "--body", "44 floors.")
+    note = "the old memory rested on sem-k3f9, the new one on none; if it should: --source memory:"
+    assert f"{note}sem-b7x2\n" in succeed(tower, *call, "--dry-run")
+    reply = succeed(tower, *call, "--source", f"memory:{NEW}", "--commit")
+    assert "the old memory rested on" not in reply
 
 
 def test_what_was_unsettled_before_stays_so(tower: Sandbox) -> None:
@@ -332,7 +341,7 @@ def test_an_act_says_what_it_leaves_unsettled(
     standing: Sandbox, words: tuple[str, ...], count: int
 ) -> None:
     """In one line; what is put away has passed and was not false."""
-    note = f"{count} memories rest on it and are unsettled now (memtool list is:unsettled)\n"
+    note = f"{count} memories rest on it and are unsettled (memtool list is:unsettled)\n"
     assert (note in succeed(standing, *words)) == bool(count)
     assert len(unsettled(standing)) == count
 
@@ -342,4 +351,4 @@ def test_replaced_and_replaced_again(sandbox: Sandbox) -> None:
     write_tower(sandbox, is_replaced=False)
     replace_premise(sandbox)
     reply = succeed(sandbox, "supersede", NEW, "Towers over 60 floors need it", *TEXT)
-    assert "2 memories rest on it and are unsettled now" in reply
+    assert "2 memories rest on it and are unsettled" in reply

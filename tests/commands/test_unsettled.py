@@ -188,11 +188,24 @@ def test_status_names_the_lowest_and_counts_the_others(tower: Sandbox):
     assert "unsettled: 2" in answer["issues"]
     text = tower.run("status").stdout
     assert (
-        "Unsettled (1; 1 more rests on these (memtool list is:unsettled); "
+        "Unsettled (1; 1 more rests on these; "
         '"memtool show ID" says what settles it):\n'
         "  dec-2g54  The north tower gets a class F review  sem-k3f9 is now sem-b7x2\n"
     ) in text
     assert text.endswith("No errors. 1 thing needs attention.\n")
+
+
+def test_status_and_list_leave_out_what_has_expired(tower: Sandbox):
+    """Nobody needs to settle a candidate whose days are over."""
+    tower.memory(
+        "dec-expired",
+        timestamp="2025-01-01T00:00:00Z",
+        status="candidate",
+        source=(f"memory:{OLD}",),
+    )
+    listed = tower.json("list", "is:unsettled")["memories"]
+    ids = tower.json("status")["unsettled"]
+    assert ids == sorted(row["id"] for row in listed) == [NORTH, PLAN]
 
 
 def test_status_needs_no_trusted_branch(tower: Sandbox):

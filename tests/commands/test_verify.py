@@ -145,7 +145,7 @@ def test_memories_must_be_alive_and_the_newest(sandbox: Sandbox) -> None:
     assert statuses(sandbox, *ids) == {
         "memory:dec-old": "superseded",
         "memory:dec-new": "ok",
-        "memory:dec-archived": "deleted",
+        "memory:dec-archived": "out of use",
         "memory:dec-nowhere": "missing",
     }
     assert verdicts(verify(sandbox.context(), *ids)) == {

@@ -216,6 +216,9 @@ def test_links_are_looked_up(sandbox: Sandbox) -> None:
     assert {p.severity for p in problems} == {"warning"}
     sandbox.git("add", "--all")
     assert list(check(sandbox.context(), staged=True).problems) == problems
+    sandbox.write(".memory/decision/2026-02/dec-none.md", "no frontmatter\n")
+    broken = {p.code for p in check(sandbox.context()).problems if "dec-none" in p.message}
+    assert broken == set(), "it is there, and cannot be read"
 
 
 def test_a_shallow_clone_cannot_tell_about_commits(sandbox: Sandbox) -> None:

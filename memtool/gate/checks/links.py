@@ -8,6 +8,7 @@ that does not exist: this can only be fixed before the merge.
 from __future__ import annotations
 
 from memtool.gate.content import Content, File
+from memtool.memory.changes import id_from_path
 from memtool.memory.fields import RELATIONS
 from memtool.memory.schema import Problem, parse_source
 from memtool.memory.visibility import GONE
@@ -52,8 +53,12 @@ def check(content: Content) -> Iterator[Problem]:
         content, [item.target for item in wanted if item.kind in ("file", "glob")]
     )
     unresolved = _find_unresolved(content, [item for item in wanted if item.kind == "commit"])
+    # Another problem reports a file that cannot be read.
+    unreadable = {id_from_path(file.path) for file in content.files if file.memory is None}
     target_exists: dict[str, Callable[[NamedTarget], bool]] = {
-        "memory": lambda item: content.supersede_index.has_id(item.target),
+        "memory": lambda item: (
+            item.target in unreadable or content.supersede_index.has_id(item.target)
+        ),
         "commit": lambda item: item.key not in unresolved,
         "file": lambda item: item.target in paths,
         "glob": lambda item: item.target in paths,
