@@ -674,7 +674,8 @@ RETIRED = {
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
 }
-"""Removed options, with their replacements; a file that still has one is read without it."""
+"""Removed options, with their replacements; a file that still has one is read without it, and a
+note says so."""
 RENAMED = {
     "inject.share": "inject.min_coverage",
     "inject.most": "inject.sufficient_rare_words",
@@ -714,7 +715,7 @@ class Config(Value):
 
     `personal` are the user's own values for options in PERSONAL, `rules` those of
     `[[trust.rules]]`. `format` is that of the whole tree, 1 if the file names none. `old_keys` are
-    the keys in RENAMED that the file has.
+    the keys in RENAMED and RETIRED that the file has.
     """
 
     values: dict[str, Setting]
@@ -898,7 +899,10 @@ def parse_tables(tables: dict[str, Any], path: str) -> Config:
 
 
 def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
-    """Give settings their current names, and return the old ones; a current name wins if set."""
+    """Give settings their current names, drop the removed ones, and return the old names.
+
+    A current name wins if set.
+    """
     old_keys = []
     for old_key, key in RENAMED.items():
         old_section, old_name = old_key.split(".")
@@ -913,6 +917,10 @@ def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
             if isinstance(table, dict):  # anything else is refused later
                 table.setdefault(name, value)
             old_keys.append(old_key)
+    for old_key in RETIRED:
+        section, name = old_key.split(".")
+        if isinstance(tables.get(section), dict) and tables[section].pop(name, None) is not None:
+            old_keys.append(old_key)
     return tuple(old_keys)
 
 
@@ -925,10 +933,19 @@ def current_key(key: str) -> str:
 
 
 def format_old_keys(path: str, old_keys: tuple[str, ...]) -> str:
-    """Format a sentence on the old names of settings that a file has."""
-    is_are = "it is" if len(old_keys) == 1 else "they are"
-    names = ", ".join(RENAMED[key] for key in old_keys)
-    return f"{path} names {', '.join(old_keys)}; {is_are} called {names} now"
+    """Format a sentence on the old names of settings that a file has, and on the removed ones."""
+    renamed = [key for key in old_keys if key in RENAMED]
+    clauses = []
+    if renamed:
+        is_are = "it is" if len(renamed) == 1 else "they are"
+        names = ", ".join(RENAMED[key] for key in renamed)
+        clauses.append(f"{path} names {', '.join(renamed)}; {is_are} called {names} now")
+    clauses += [
+        f"{path} sets {key}, which no longer exists: {RETIRED[key]}"
+        for key in old_keys
+        if key in RETIRED
+    ]
+    return "; ".join(clauses)
 
 
 def _parse_newer(tables: Mapping[str, Any], path: str) -> Config:
@@ -973,8 +990,6 @@ def _parse_settings(tables: dict[str, Any], path: str) -> Config:
     for section, table in tables.items():
         for name, value in _require_table(table, section, path).items():
             key = f"{section}.{name}"
-            if key in RETIRED:
-                continue
             if key in BY_CATEGORY and isinstance(value, dict) and value:
                 values |= _parse_by_category(find_option(key), value, categories, path)
             else:

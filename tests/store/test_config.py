@@ -109,10 +109,14 @@ def test_the_nearest_setting_is_in_the_hint() -> None:
 
 
 def test_a_retired_setting_is_passed_over_in_a_file_and_refused_by_name() -> None:
-    """An older file stays readable; who asks for the setting is told what replaced it."""
-    assert parse(b"[maintain]\noften = 5\nindex_days = 9\n", PATH).values == {
-        "maintain.index_days": 9
-    }
+    """An older file stays readable with a note; who asks for it is told what replaced it."""
+    for head in (b"", b"format = 2\n"):
+        read = parse(head + b"[maintain]\noften = 5\nprune_days = 9\n", PATH)
+        assert (read.values, read.old_keys) == ({"maintain.prune_days": 9}, ("maintain.often",))
+    assert config.format_old_keys(PATH, ("inject.share", "maintain.often")) == (
+        f"{PATH} names inject.share; it is called inject.min_coverage now; {PATH} sets "
+        f"maintain.often, which no longer exists: {config.RETIRED['maintain.often']}"
+    )
     for key in config.RETIRED:
         with pytest.raises(MemtoolError, match=f"the setting {key} no longer exists") as caught:
             config.find_option(key)
