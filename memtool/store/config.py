@@ -160,11 +160,10 @@ ROWS: tuple[Row, ...] = (
         (
             "how memories fade: steady is slow, and in the ranking only "
             "freshness fades; by the others importance does, too: by the λ of the category, by "
-            "half in a time and then ever slower, or by a twentieth a week"
+            "half in 30 days and then ever slower, or by a twentieth a week"
         ),
         ("steady", "exponential", "half-life", "weekly"),
     ),
-    ("decay.half_life_days", 30.0, "days in which half-life leaves half", (0.01, 36_500)),
     (
         "decay.minimum_importance",
         0.1,
@@ -174,14 +173,6 @@ ROWS: tuple[Row, ...] = (
             "it is due for review, what is of high confidence"
         ),
         (0, 1),
-    ),
-    (
-        "decay.accesses",
-        False,
-        (
-            "let memories fade slower that were shown often in this clone; "
-            "where it is not set, decay.preset exponential and weekly do so"
-        ),
     ),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
     ("inject.global", True, "inject the user's global memories beside those of the project"),
@@ -671,6 +662,8 @@ USER_ONLY = {
 """Options that a project cannot set, with the message for one that does: no repository may choose
 which programs run or which models are loaded on this machine."""
 RETIRED = {
+    "decay.accesses": "decay.preset says whether accesses count, see memtool help settings",
+    "decay.half_life_days": "decay.preset half-life leaves half after 30 days",
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
 }
