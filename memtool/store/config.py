@@ -393,10 +393,12 @@ ROWS: tuple[Row, ...] = (
     (
         "maintain.max_active",
         3_000,
-        ("living memories from which on maintain archives the least important"),
+        (
+            "living memories from which on maintain archives the least important, until nine "
+            "tenths of this are left"
+        ),
         (1, 10_000_000),
     ),
-    ("maintain.archive_down_to", 2_700, "living memories that it leaves then", (0, 10_000_000)),
     (
         "maintain.schedule",
         (),
@@ -664,7 +666,9 @@ which programs run or which models are loaded on this machine."""
 RETIRED = {
     "decay.accesses": "decay.preset says whether accesses count, see memtool help settings",
     "decay.half_life_days": "decay.preset half-life leaves half after 30 days",
+    "maintain.archive_down_to": "maintain leaves nine tenths of maintain.max_active",
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
+    "maintain.kept_alive": "maintain leaves nine tenths of maintain.max_active",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
 }
 """Removed options, with their replacements; a file that still has one is read without it, and a
@@ -676,7 +680,6 @@ RENAMED = {
     "inject.looked_at": "inject.candidate_pool",
     "inject.pinned_most": "inject.max_pinned",
     "maintain.most_alive": "maintain.max_active",
-    "maintain.kept_alive": "maintain.archive_down_to",
     "search.access": "search.access_boost",
     "search.semantic": "search.model",
     "extractor.command": "extraction.command",

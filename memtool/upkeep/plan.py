@@ -395,7 +395,7 @@ def _archive_surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
     max_active = inputs.config.count("maintain.max_active")
     if len(living) <= max_active:
         return []
-    floor = min(max_active, inputs.config.count("maintain.archive_down_to"))
+    floor = -(-max_active * 9 // 10)
     why = f"{len(living):,} memories are alive, and it is among the least important"
     free = [
         record
