@@ -418,12 +418,6 @@ ROWS: tuple[Row, ...] = (
         (0, 36_500),
     ),
     (
-        "maintain.index_days",
-        28,
-        "days after which maintain --monthly makes the index anew",
-        (0, 36_500),
-    ),
-    (
         "importance.learn",
         False,
         (
@@ -668,6 +662,7 @@ RETIRED = {
     "decay.half_life_days": "decay.preset half-life leaves half after 30 days",
     "maintain.archive_down_to": "maintain leaves nine tenths of maintain.max_active",
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
+    "maintain.index_days": "maintain --monthly makes the index anew after four weeks",
     "maintain.kept_alive": "maintain leaves nine tenths of maintain.max_active",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
 }

@@ -213,7 +213,7 @@ def plan(
         due += cleanup.find_leftovers(cache_dir, inputs.now)
         due += cleanup.find_strays(tree.location.repository, inputs.now)
     if "index" in parts:
-        days = 0 if only else inputs.config.count("maintain.index_days")
+        days = 0 if only else cleanup.INDEX_DAYS
         due += cleanup.find_rebuild_due(cache_dir, inputs.now, days)
     if "sessions" in parts:
         prune_days = inputs.config.count("maintain.prune_days")
