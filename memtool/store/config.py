@@ -471,8 +471,6 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     ("extraction.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
-    ("extraction.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
-    ("extraction.confidence", 0.75, "least confidence of what it finds", (0, 1)),
     (
         "manager.enabled",
         False,
@@ -622,8 +620,6 @@ PERSONAL = frozenset(
         "extraction.command",
         "extraction.resume",
         "extraction.timeout_s",
-        "extraction.retries",
-        "extraction.confidence",
         "manager.enabled",
         "inject.fleet",
         "fleet.repositories",
@@ -652,14 +648,16 @@ USER_ONLY = {
     "fleet.allow": "not used: only your own settings choose whom you hear",
     "fleet.timeout_ms": "not used: only your own settings say how long you wait",
     "extraction.timeout_s": "not used: only your own settings bound your program",
-    "extraction.retries": "not used: only your own settings bound your program",
-    "extraction.confidence": "not used: only your own settings bound your program",
 }
 """Options that a project cannot set, with the message for one that does: no repository may choose
 which programs run or which models are loaded on this machine."""
 RETIRED = {
     "decay.accesses": "decay.preset says whether accesses count, see memtool help settings",
     "decay.half_life_days": "decay.preset half-life leaves half after 30 days",
+    "extraction.confidence": "what the program finds counts from 0.75",
+    "extraction.retries": "the program is asked once more where its answer is no JSON",
+    "extractor.confidence": "what the program finds counts from 0.75",
+    "extractor.retries": "the program is asked once more where its answer is no JSON",
     "maintain.archive_down_to": "maintain leaves nine tenths of maintain.max_active",
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
     "maintain.index_days": "maintain --monthly makes the index anew after four weeks",
@@ -680,8 +678,6 @@ RENAMED = {
     "extractor.command": "extraction.command",
     "extractor.resume": "extraction.resume",
     "extractor.timeout_s": "extraction.timeout_s",
-    "extractor.retries": "extraction.retries",
-    "extractor.confidence": "extraction.confidence",
 }
 """Old names of settings, which work for one version, with the names that they have now.
 
