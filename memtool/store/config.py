@@ -425,7 +425,6 @@ ROWS: tuple[Row, ...] = (
             "memories by how often they were used in this clone; only with --apply it is written"
         ),
     ),
-    ("sessions.session_mb", 50, "most megabytes of one session", (1, 10_000)),
     (
         "sessions.total_mb",
         1_000,
@@ -613,7 +612,6 @@ PERSONAL = frozenset(
         "promote.preset",
         "maintain.schedule",
         "maintain.prune_days",
-        "sessions.session_mb",
         "sessions.total_mb",
         "extraction.enabled",
         "extraction.categories",
@@ -663,6 +661,7 @@ RETIRED = {
     "maintain.index_days": "maintain --monthly makes the index anew after four weeks",
     "maintain.kept_alive": "maintain leaves nine tenths of maintain.max_active",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
+    "sessions.session_mb": "a session holds 50 MB; sessions.total_mb limits all together",
 }
 """Removed options, with their replacements; a file that still has one is read without it, and a
 note says so."""
