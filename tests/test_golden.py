@@ -194,7 +194,7 @@ CASES: dict[str, str] = {
         config inject.budget_tokens
         config search.limit 20 --dry-run
         config inject.budget_tokens --unset --dry-run
-        config redaction.allow_domains example.org,example.net --dry-run
+        config redaction.allow_emails example.org,example.net --dry-run
         alias
         alias list idp
         alias add jobs queue worker --dry-run

@@ -286,7 +286,7 @@ def _suggest_remedy(kinds: Sequence[str], target: Target) -> str:
         return "it stands in the title, or is known by its key alone: correct the record"
     remedy = f"{target.command} --redact takes it out"
     if "email" in kinds:
-        remedy += "; memtool config redaction.allow_domains DOMAIN lets addresses of a domain stand"
+        remedy += "; memtool config redaction.allow_emails DOMAIN lets addresses of a domain stand"
     return remedy
 
 

@@ -361,11 +361,13 @@ ROWS: tuple[Row, ...] = (
         ),
         ("off", "on"),
     ),
-    ("redaction.allow_emails", (), "addresses that may stand in memories"),
     (
-        "redaction.allow_domains",
+        "redaction.allow_emails",
         (),
-        ("domains whose addresses may stand in memories, with all that lies below them"),
+        (
+            "addresses that may stand in memories, as ada@example.org, and domains whose addresses "
+            "may, with all that lies below them, as example.org"
+        ),
     ),
     (
         "redaction.author_emails",
@@ -677,11 +679,14 @@ RENAMED = {
     "extractor.command": "extraction.command",
     "extractor.resume": "extraction.resume",
     "extractor.timeout_s": "extraction.timeout_s",
+    "redaction.allow_domains": "redaction.allow_emails",
 }
 """Old names of settings, which work for one version, with the names that they have now.
 
 An old name may be that of a choice now; a text that is no choice means the old setting.
 """
+JOINED = ("redaction.allow_domains",)
+"""Old names of lists that are added to the list of the new name."""
 CATEGORY_LIST_KEY = "extraction.categories"
 BY_CATEGORY = frozenset(
     (
@@ -901,6 +906,9 @@ def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
             del tables[old_section][old_name]
             table = tables.setdefault(section, {})
             if isinstance(table, dict):  # anything else is refused later
+                is_joined = old_key in JOINED and isinstance(value, list)
+                if is_joined and isinstance(table.get(name), list):
+                    value = [*table.pop(name), *value]
                 table.setdefault(name, value)
             old_keys.append(old_key)
     for old_key in RETIRED:

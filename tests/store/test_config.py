@@ -143,7 +143,6 @@ ffffffffffffffff = "the key of the demo"
 """
     read = parse(text, PATH)
     assert read.texts("redaction.allow_emails") == ("b@acme.io", "a@acme.io")
-    assert read.texts("redaction.allow_domains") == ()
     assert read.texts("redaction.allow") == ("0" * 16, "f" * 16)
 
 
@@ -193,11 +192,14 @@ def test_an_old_name_is_read_as_the_new_one() -> None:
         section, name = old_key.split(".")
         value = '["claude"]' if isinstance(config.BY_KEY[key].default, tuple) else "0"
         value = "1" if config.BY_KEY[key].minimum >= 1 else value
+        value = '["acme.io"]' if old_key in config.JOINED else value
         value = '"~/model"' if isinstance(config.BY_KEY[key].default, str) else value
         read = parse(f"[{section}]\n{name} = {value}\n".encode(), PATH)
         assert (list(read.values), read.old_keys) == ([key], (old_key,))
     read = parse(b"[inject.share]\ndefault = 0.5\ndecision = 0.3\n", PATH)
     assert read.values == {"inject.min_coverage": 0.5, "inject.min_coverage.decision": 0.3}
+    both = b"[redaction]\nallow_emails = ['a@acme.io']\nallow_domains = ['acme.dev']\n"
+    assert parse(both, PATH).texts("redaction.allow_emails") == ("a@acme.io", "acme.dev")
 
 
 @pytest.mark.parametrize(
