@@ -25,7 +25,7 @@ OLD_OPTIONS: dict[str, dict[str, str]] = {
     "forget": _OLD_REASON | {"all": "", "wanted": "id"},
     "inject": {"write": "into"},
     "promote": _OLD_REASON,
-    "resolve": _OLD_REASON | {"keep_both": "keep=both"},
+    "resolve": _OLD_REASON | {"each": "all", "keep_both": "keep=both"},
     "search": {"semantic": ""},
     "undo": _OLD_REASON,
 }
