@@ -159,7 +159,6 @@ def _fit_item(parameter: Parameter, value: Any, name: str, hint: str) -> Any:
             raise MemtoolError(
                 f"{name} must be 0 or more, not {value}",
                 hint=f"0 means {parameter.zero_means}",
-                code="bad-limit",
             )
         return int(value)
     is_far = kind is not str and is_number and abs(value) > MAX_NUMBER

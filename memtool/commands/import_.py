@@ -533,7 +533,7 @@ def _refuse_store(words: list[str], _directory: str) -> list[str]:
     if words:
         raise MemtoolError(
             "migrate is for memtool's own memories; import takes over those of another tool",
-            hint=f"memtool import {' '.join(map(shlex.quote, words))} --dry-run",
+            hint=" ".join(["memtool import", *map(shlex.quote, words), "--dry-run"]),
         )
     return words
 

@@ -167,10 +167,9 @@ def _refuse_unclear(
             hint=f'memtool resolve {named} --merge TITLE --body TEXT --reason "REASON"',
         )
     if all_ and keep not in (NEWER, BOTH):
-        named = "".join(f" {id_}" for id_ in ids)
         raise MemtoolError(
             "--all resolves every conflict in the same way, with --keep newer or both",
-            hint=f'memtool resolve{named} --all --keep newer --reason "REASON"',
+            hint=" ".join(["memtool resolve --all --keep newer --reason REASON", *ids]),
         )
 
 

@@ -132,7 +132,7 @@ class Sessions(Value):
             raise MemtoolError(
                 f"{len(matches)} sessions begin with {text}",
                 hint=f"did you mean {' or '.join(matches[:4])}{' …' if len(matches) > 4 else ''}?",
-                code="ambiguous",
+                code="ambiguous-id",
             )
         if not matches:
             raise unknown_session_error(text)

@@ -65,6 +65,10 @@ class Unusable(MemtoolError):
     """The program gave no usable answer."""
 
 
+class Absent(Unusable):
+    """The program cannot be started."""
+
+
 class Model(Value):
     """The program, its limits, and its environment `env`.
 
@@ -95,7 +99,7 @@ def ask(model: Model, prompt: str, key: str) -> list[Any]:
             return parse_answer(_answer(model, f"{ASKED}\n{prompt}"), key)
         except Unusable as error:
             reason = error.message
-            if error.code == "model-absent":
+            if isinstance(error, Absent):
                 break
     raise Unusable(
         f"{model.name} {reason}",
@@ -159,9 +163,7 @@ def _answer(model: Model, prompt: str) -> str:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise Unusable(
-                f"cannot be started: {find_reason(error)}", code="model-absent"
-            ) from None
+            raise Absent(f"cannot be started: {find_reason(error)}") from None
         try:
             _wait(process, model.timeout_s, (out.fileno(), err.fileno()))
         finally:
