@@ -489,9 +489,7 @@ def _refuse_misfit(option: str, key: str, value: FieldValue, context: Context) -
         raise MemtoolError(f"{option}: {fault}", hint=field.doc if field else "")
 
 
-def export(
-    context: Context, *filters: str, at: str | None = None, no_body: bool = False
-) -> ExportResult:
+def export(context: Context, *filters: str, at: str | None = None) -> ExportResult:
     """Write memories as JSON lines: every key, the body and the path.
 
     Secrets are masked. Without filters everything is written, including superseded, archived and
@@ -504,14 +502,13 @@ def export(
     Args:
         filters: filters as in memtool list; without any, all memories
         at: a revision instead of the worktree
-        no_body: leave out the bodies
     """
     tree = index.open(context, at, exact=True)
     records = list(tree.records)
     if filters:
         scope = build_scope(context, tree, context.clock.now)
         records = retrieve.find_records(scope, parse(expand_words(context, filters)))
-    rows = [jsonl.build_row(record, has_body=not no_body) for record in records]
+    rows = [jsonl.build_row(record) for record in records]
     return ExportResult(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))
 
 
