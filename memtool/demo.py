@@ -125,13 +125,13 @@ def _refuse_taken(place: str) -> bool:
         raise MemtoolError(
             f"cannot write to {place}: {find_reason(error)}",
             hint="memtool demo harbor",
-            code="not-empty",
+            code="exists",
         ) from None
     if entries:
         raise MemtoolError(
             f"cannot write to {place}: the directory is not empty",
             hint="memtool demo harbor",
-            code="not-empty",
+            code="exists",
         )
     return False
 

@@ -176,10 +176,9 @@ def test_the_hints_of_the_golden_errors_can_be_pasted() -> None:
 
 
 BY_MESSAGE = {
-    *("bad-event", "foreign-request", "media-type", "model-absent", "no-filter-repo", "no-home"),
-    *("no-job", "no-revision", "no-ssh-keygen", "no-web", "not-signed", "odd-settings"),
+    *("bad-event", "foreign-request", "no-home", "no-job", "no-revision", "not-signed"),
     *("partial-commit", "port-taken", "rests-on-change", "rewrite", "session-damaged"),
-    *("session-full", "sessions-full", "shared-hooks", "too-slow", "unasked", "unknown-event"),
+    *("session-full", "sessions-full", "too-slow", "unknown-event"),
 }
 """Codes whose tests name the message or the status of HTTP alone."""
 

@@ -194,7 +194,7 @@ CASES: dict[str, str] = {
         config inject.budget_tokens
         config search.limit 20 --dry-run
         config inject.budget_tokens --unset --dry-run
-        config redaction.allow_domains example.org,example.net --dry-run
+        config redaction.allow_emails example.org,example.net --dry-run
         alias
         alias list idp
         alias add jobs queue worker --dry-run
@@ -272,8 +272,7 @@ CASES: dict[str, str] = {
     "export": """
         export
         export type:decision is:pinned
-        export --no-body tag:sessions
-        export --at origin/main --no-body
+        export --at origin/main tag:sessions
     """,
     "errors": """
         nonsense
@@ -343,7 +342,7 @@ STORY = """
     status
     check
     list --limit 40
-    export --no-body
+    export
 """
 """What happens one after the other, in a copy of the repository."""
 
@@ -400,7 +399,7 @@ PROCESSES = """
     maintain
     import adr docs/adr --dry-run
     migrate
-    export --no-body
+    export
     publish --dry-run
     fleet status
 schema

@@ -368,4 +368,4 @@ def _rename(context: Context, data: bytes, path: str, *, dry_run: bool) -> tuple
         except files.NameTakenError:
             continue
         return new_id, place, edited
-    raise MemtoolError("cannot find a free id", hint="run the command again", code="id-taken")
+    raise MemtoolError("cannot find a free id", hint="run the command again", code="exists")

@@ -342,7 +342,7 @@ def _place(
                 raise MemtoolError(
                     f"the id {memory.id} is taken: {name_taken.message}",
                     hint=f"memtool show {memory.id}\nor choose another id",
-                    code="id-taken",
+                    code="exists",
                 ) from None
             # Copies of the same text differ by number, and in the second half at random.
             salt = str(attempt) if attempt < DRAWS // 2 else context.caller.random(8).hex()
@@ -352,7 +352,7 @@ def _place(
             data = validate(context, memory)
         else:
             return memory, path, data
-    raise MemtoolError("cannot find a free id", hint="choose an id with --id", code="id-taken")
+    raise MemtoolError("cannot find a free id", hint="choose an id with --id", code="exists")
 
 
 def _refuse_taken(context: Context, id_: str, *, is_short_needed: bool) -> None:
@@ -446,7 +446,7 @@ def write_together(
             refuse_blank(memory)
             if f"{memory.id}.md" in names:
                 raise MemtoolError(
-                    f"the id {memory.id} is taken", hint="choose another id", code="id-taken"
+                    f"the id {memory.id} is taken", hint="choose another id", code="exists"
                 )
         except MemtoolError as error:
             raise with_number(error, number) from None

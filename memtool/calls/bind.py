@@ -25,7 +25,7 @@ OLD_OPTIONS: dict[str, dict[str, str]] = {
     "forget": _OLD_REASON | {"all": "", "wanted": "id"},
     "inject": {"write": "into"},
     "promote": _OLD_REASON,
-    "resolve": _OLD_REASON | {"keep_both": "keep=both"},
+    "resolve": _OLD_REASON | {"each": "all", "keep_both": "keep=both"},
     "search": {"semantic": ""},
     "undo": _OLD_REASON,
 }
@@ -159,7 +159,6 @@ def _fit_item(parameter: Parameter, value: Any, name: str, hint: str) -> Any:
             raise MemtoolError(
                 f"{name} must be 0 or more, not {value}",
                 hint=f"0 means {parameter.zero_means}",
-                code="bad-limit",
             )
         return int(value)
     is_far = kind is not str and is_number and abs(value) > MAX_NUMBER

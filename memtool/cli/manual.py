@@ -355,7 +355,7 @@ def _decay() -> list[str]:
             "What time leaves of a memory, so many days after its last confirmation, by the "
             "setting `decay.preset`. A `fade_rate` of its own stands in for the rate or λ of its "
             "category; what is pinned or has `fade_rate: 0` does not fade at all. Accesses count "
-            "as the table says, unless `decay.accesses` is set."
+            "as the table says."
         ),
         _table(
             ("preset", "what is left", "accesses count", "scales in the ranking"),

@@ -183,7 +183,6 @@ def fleet_init(
             raise MemtoolError(
                 f"{name} must be between {minimum} and {MAX_SHARDS}, not {count}",
                 hint=f"memtool fleet init {name} {max(minimum, 1)}",
-                code="bad-limit",
             )
     url = backend.read_settings(context).url
     if not url:

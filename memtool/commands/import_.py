@@ -409,58 +409,25 @@ def _describe_placed(
 
 
 def migrate(
-    context: Context,
-    from_: Annotated[str, SOURCES] = "",
-    path: str = "",
-    *,
-    to: int = 0,
-    project: str = "",
-    redact: bool = False,
-    commit: bool = False,
-    dry_run: bool = False,
-) -> MigrationResult | ImportResult:
+    context: Context, *, to: int = 0, commit: bool = False, dry_run: bool = False
+) -> MigrationResult:
     """Bring the memories to the newest format.
 
     Without --commit it only shows what would change. It is one commit, which git revert takes back.
     Claims do not change.
 
     Run it in the clones of those who wrote the memories: only there it can record the code that
-    they were checked against. With FROM and PATH it imports the store of another tool, see memtool
-    import.
+    they were checked against.
 
     Example:
         memtool migrate
         memtool migrate --commit
-        memtool migrate beads .beads/issues.jsonl
 
     Args:
-        from_: a kind of records to import
-        path: its file or directory
         to: the format, instead of the newest
-        project: with claude-mem, the project; default: this repository
-        redact: replace its secrets and personal data by [REDACTED:kind]
         commit: do it, as one commit
         dry_run: only show it, even with --commit
     """
-    if from_:
-        if to or not path:
-            raise MemtoolError(
-                "cannot migrate: --to is for the format of memtool's own memories"
-                if to
-                else f"cannot migrate: the path of the {from_} store is missing",
-                hint=f"memtool migrate {from_} PATH",
-            )
-        if not commit:
-            context.notes.append("nothing was written; add --commit to do it")
-        is_shown = dry_run or not commit
-        return import_(
-            context, from_, path, project=project, redact=redact, commit=commit, dry_run=is_shown
-        )
-    if project or redact:
-        raise MemtoolError(
-            "cannot migrate: --project and --redact are for the store of another tool",
-            hint="memtool migrate beads PATH",
-        )
     context.repository.refuse_bare("run memtool in a clone or linked worktree")
     context.project.refuse_absent()
     if commit and not dry_run:
@@ -522,9 +489,7 @@ def _refuse_misfit(option: str, key: str, value: FieldValue, context: Context) -
         raise MemtoolError(f"{option}: {fault}", hint=field.doc if field else "")
 
 
-def export(
-    context: Context, *filters: str, at: str | None = None, no_body: bool = False
-) -> ExportResult:
+def export(context: Context, *filters: str, at: str | None = None) -> ExportResult:
     """Write memories as JSON lines: every key, the body and the path.
 
     Secrets are masked. Without filters everything is written, including superseded, archived and
@@ -537,14 +502,13 @@ def export(
     Args:
         filters: filters as in memtool list; without any, all memories
         at: a revision instead of the worktree
-        no_body: leave out the bodies
     """
     tree = index.open(context, at, exact=True)
     records = list(tree.records)
     if filters:
         scope = build_scope(context, tree, context.clock.now)
         records = retrieve.find_records(scope, parse(expand_words(context, filters)))
-    rows = [jsonl.build_row(record, has_body=not no_body) for record in records]
+    rows = [jsonl.build_row(record) for record in records]
     return ExportResult(tuple(sorted(rows, key=lambda row: (str(row["id"]), str(row["path"])))))
 
 
@@ -561,5 +525,15 @@ def _add_missing_kind(words: list[str], directory: str) -> list[str]:
     )
 
 
-READINGS = {"import": _add_missing_kind}
+def _refuse_store(words: list[str], _directory: str) -> list[str]:
+    """Refuse the store of another tool, which `import` takes."""
+    if words:
+        raise MemtoolError(
+            "migrate is for memtool's own memories; import takes over those of another tool",
+            hint=" ".join(["memtool import", *map(shlex.quote, words), "--dry-run"]),
+        )
+    return words
+
+
+READINGS = {"import": _add_missing_kind, "migrate": _refuse_store}
 """Corrections of arguments, by verb; they get the words and that of -C."""

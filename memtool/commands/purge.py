@@ -190,7 +190,7 @@ def _choose_candidates(
             raise MemtoolError(
                 f"cannot purge: {write.quote_memory(record.memory)} is not forgotten",
                 hint=f'memtool forget {record.id} --reason "REASON"',
-                code="not-deleted",
+                code="not-due",
             )
         if len(matches) > 1 and not exact:
             raise MemtoolError(

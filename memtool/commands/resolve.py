@@ -39,7 +39,6 @@ def resolve(
     body: str = "",
     reason: str = "",
     all: bool = False,
-    each: bool = False,
     commit: bool = False,
     dry_run: bool = False,
 ) -> ResolveResult:
@@ -48,7 +47,7 @@ def resolve(
         --keep ID, --keep newer   a new memory with the text of this one replaces all sides
         --merge TITLE             a new memory with your own text replaces all sides
         --keep both               both hold; they are no longer listed as a conflict
-        --all, --each             settle all open conflicts, or all those of these memories
+        --all                     settle all open conflicts, or all those of these memories
 
     Without --reason it settles what only git divides: files that differ in status, tags and the
     like, and, with --keep both, an id that was made twice on two branches. The files are staged.
@@ -63,13 +62,12 @@ def resolve(
         merge: the title of a new memory that replaces them all
         body: the text of the new memory, or - to read it from stdin
         reason: the reason, required to settle a conflict
-        all: settle every open conflict, with --keep newer or both
-        each: settle every open conflict of these memories
+        all: settle every open conflict, or those of the ids
         commit: commit these files only, one commit per conflict
         dry_run: show what would be done, write nothing
     """
     write.prepare(context, begins=False, dry_run=dry_run)
-    is_alone = not (merge or body or all or each or reason)
+    is_alone = not (merge or body or all or reason)
     if keep == BOTH and is_alone and (len(ids) < 2 or settlement.are_made_twice(context, ids)):
         return ResolveResult(
             tuple(settlement.split_ids(context, ids, commit=commit, dry_run=dry_run))
@@ -79,10 +77,10 @@ def resolve(
         if finished:
             return ResolveResult((), tuple(finished), dry_run)
     reason = write.to_one_line(context, reason)
-    _refuse_unclear(ids, keep, merge, body, reason, all_=all, each=each)
+    _refuse_unclear(ids, keep, merge, body, reason, all_=all)
     tree = context.tree()
-    if all or each:
-        conflicts = _find_open(context, tree, {tree.find(id_).id for id_ in ids} if each else None)
+    if all:
+        conflicts = _find_open(context, tree, {tree.find(id_).id for id_ in ids})
         memories = {id_: tree[id_].memory for conflict in conflicts for id_ in conflict.ids}
         return ResolveResult(
             tuple(
@@ -116,7 +114,7 @@ def resolve(
     return ResolveResult((settled,))
 
 
-def _find_open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Conflict]:
+def _find_open(context: Context, tree: Tree, wanted: set[str]) -> list[Conflict]:
     """Return the open conflicts: all, or those in the clusters of the wanted memories.
 
     Raises:
@@ -127,7 +125,7 @@ def _find_open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Co
         for conflict in find_contradictions(tree, context.clock.now)
         if not conflict.accepted
     ]
-    if wanted is None:
+    if not wanted:
         return conflicts
     chosen = [
         set(cluster.ids) for cluster in find_clusters(conflicts) if wanted.intersection(cluster.ids)
@@ -145,7 +143,7 @@ def _find_open(context: Context, tree: Tree, wanted: set[str] | None) -> list[Co
 
 
 def _refuse_unclear(
-    ids: Sequence[str], keep: str, merge: str, body: str, reason: str, *, all_: bool, each: bool
+    ids: Sequence[str], keep: str, merge: str, body: str, reason: str, *, all_: bool
 ) -> None:
     """Raise MemtoolError if options are missing or contradict each other."""
     named = " ".join(ids) or "A B"
@@ -169,15 +167,10 @@ def _refuse_unclear(
             "--body needs --merge",
             hint=f'memtool resolve {named} --merge TITLE --body TEXT --reason "REASON"',
         )
-    if each and (all_ or not ids or keep not in (NEWER, BOTH)):
+    if all_ and keep not in (NEWER, BOTH):
         raise MemtoolError(
-            "--each needs ids: it resolves all conflicts of these memories in the same way",
-            hint=f'memtool resolve {named} --each --keep newer --reason "REASON"',
-        )
-    if all_ and (ids or keep not in (NEWER, BOTH)):
-        raise MemtoolError(
-            "--all does not take ids: it resolves every conflict in the same way",
-            hint='memtool resolve --all --keep newer --reason "REASON"',
+            "--all resolves every conflict in the same way, with --keep newer or both",
+            hint=" ".join(["memtool resolve --all --keep newer --reason REASON", *ids]),
         )
 
 

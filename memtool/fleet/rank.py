@@ -270,7 +270,7 @@ class CandidateReader:
         self._filter = result_filter
         self._ranking_context: RankingContext = ranking.parse_context(
             result_filter.text, ()
-        ).replace(words="", fading=ranking.read_fading(result_filter.config))
+        ).replace(words="", fading=result_filter.config.text("decay.preset"))
         self._read = document.Reader(ANY_CATEGORY).read
         self._memories: dict[tuple[str, str], Memory | None] = {}
         self._true: dict[tuple[str, str], bool] = {}

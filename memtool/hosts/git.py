@@ -149,7 +149,7 @@ def find_hooks_folder(repository: Repository) -> str:
             "core.hooksPath",
             hint="hooks of this repository: git config core.hooksPath .git/hooks\n"
             "or add to the shared hook: memtool check --staged",
-            code="shared-hooks",
+            code="hook-taken",
         )
     return folder
 

@@ -590,5 +590,5 @@ def _refuse_unasked(context: Context, plan: InstallPlan) -> None:
                 f"{step.path.removeprefix(f'{context.repository.top}/')} is not only memtool's, "
                 "and there is no terminal to ask for consent; nothing was changed",
                 hint="to see the change: --dry-run\nto make it: --yes",
-                code="unasked",
+                code="no-consent",
             )

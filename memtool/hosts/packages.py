@@ -241,7 +241,7 @@ def plan_package(contents: Mapping[str, bytes], directory: str) -> tuple[FileSte
         raise MemtoolError(
             f"{directory} is not a package of memtool: it has {first_few(foreign, 2)}",
             hint="name a directory that is empty or does not exist",
-            code="not-empty",
+            code="exists",
         )
     places = {os.path.join(directory, path): data for path, data in contents.items()}
     before = {place: read_or_none(place) for place in places}
@@ -256,7 +256,7 @@ def _list_files(directory: str) -> set[str]:
     """Return the paths of all files below a directory, relative to it."""
     if os.path.lexists(directory) and not os.path.isdir(directory):
         raise MemtoolError(
-            f"{directory} is not a directory", hint="name another one", code="not-empty"
+            f"{directory} is not a directory", hint="name another one", code="exists"
         )
     return {
         os.path.relpath(os.path.join(folder, name), directory)

@@ -149,7 +149,7 @@ def _unusual_layout_error() -> MemtoolError:
     return MemtoolError(
         f"cannot edit {CONFIG}: it does not list its repos on lines of their own",
         hint="put `repos:` on its own line, as in: pre-commit sample-config",
-        code="odd-settings",
+        code="broken-settings",
     )
 
 

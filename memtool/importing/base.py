@@ -290,7 +290,7 @@ def _suggest_remedy(kinds: Sequence[str], target: Target, *, can_redact: bool) -
         )
     remedy = f"{target.command} --redact takes it out"
     if "email" in kinds:
-        remedy += "; memtool config redaction.allow_domains DOMAIN lets addresses of a domain stand"
+        remedy += "; memtool config redaction.allow_emails DOMAIN lets addresses of a domain stand"
     return remedy
 
 

@@ -339,13 +339,11 @@ def _convert_own(
     return NoValueError(originals.to_line(fault, 200)) if fault else converted
 
 
-def build_row(record: Record, *, has_body: bool = True) -> dict[str, Any]:
+def build_row(record: Record) -> dict[str, Any]:
     """Return all keys of a memory in the order of the table, then its body and path."""
     fields = record.memory.fields
     keys: dict[str, Any] = {key: plain(fields[key]) for key in sorted(fields, key=order)}
-    if has_body:
-        keys["body"] = record.memory.body
-    return keys | {"path": record.path}
+    return keys | {"body": record.memory.body, "path": record.path}
 
 
 def format_line(row_: dict[str, Any]) -> str:

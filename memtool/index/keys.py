@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from memtool.store.repository import Repository
 
 LANGUAGE_KEY = "search.language"
-ALLOW_SETTINGS = ("redaction.allow_emails", "redaction.allow_domains", "redaction.allow")
+ALLOW_SETTINGS = ("redaction.allow_emails", "redaction.allow")
 """The settings that exempt texts from being masked."""
 
 

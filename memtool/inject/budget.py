@@ -86,7 +86,6 @@ def plan(config: Config, budget: int | None, remaining: int | None) -> Budget:
             raise MemtoolError(
                 f"{name} must be 0 or more, not {number}",
                 hint=f"{name} is a number of tokens, such as 1500",
-                code="bad-budget",
             )
     pinned_most = config.count("inject.pinned_tokens")
     retrieval_most = config.count("inject.retrieval_tokens")

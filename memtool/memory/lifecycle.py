@@ -170,12 +170,9 @@ UNSEEN = 0.5
 CANDIDATE = 0.9
 
 
-class FadingSettings(Value):
-    """How memories fade here: by which preset, in which half-life, and whether accesses count."""
-
-    preset: str = "steady"
-    half_life_days: float = 30.0
-    is_counting: bool = False
+HALF_LIFE_DAYS = 30
+STEADY = "steady"
+"""The default preset."""
 
 
 class Pace(Value):
@@ -183,14 +180,14 @@ class Pace(Value):
 
     rate_per_day: float
     is_candidate: bool
-    fading: FadingSettings
+    preset: str
 
     def retention(self, seconds: int, accesses: int | None = None) -> float:
         """Return the retention, 0 to 1, some seconds after the last confirmation."""
         if self.rate_per_day == 0:
             return 1.0
         days = max(0, seconds) / timestamps.DAY_S
-        return PRESETS[self.fading.preset].formula(self, days, accesses)
+        return PRESETS[self.preset].formula(self, days, accesses)
 
 
 def fade_exponentially(pace: Pace, days: float, accesses: int | None) -> float:
@@ -198,9 +195,9 @@ def fade_exponentially(pace: Pace, days: float, accesses: int | None) -> float:
     return min(1.0, math.exp(-pace.rate_per_day * days) * (1 + PER_ACCESS * (accesses or 0)))
 
 
-def fade_by_half_life(pace: Pace, days: float, _accesses: int | None) -> float:
+def fade_by_half_life(_pace: Pace, days: float, _accesses: int | None) -> float:
     """Return 1 / (1 + days / half-life)."""
-    return 1 / (1 + days / pace.fading.half_life_days)
+    return 1 / (1 + days / HALF_LIFE_DAYS)
 
 
 def fade_weekly(pace: Pace, days: float, accesses: int | None) -> float:
@@ -243,7 +240,7 @@ def _find_category(memory: Memory, categories: Mapping[str, Category]) -> Catego
 class DecayPreset(Value):
     """One preset: a formula, its rates, and what its result affects.
 
-    `counts`: accesses count unless the settings say otherwise. `scales`: the result scales
+    `counts`: accesses count. `scales`: the result scales
     importance in the ranking, not freshness alone.
     """
 
@@ -255,7 +252,7 @@ class DecayPreset(Value):
 
 
 PRESETS: dict[str, DecayPreset] = {
-    "steady": DecayPreset(
+    STEADY: DecayPreset(
         fade_exponentially,
         find_steady_rate,
         counts=False,
@@ -275,7 +272,7 @@ PRESETS: dict[str, DecayPreset] = {
         find_steady_rate,
         counts=False,
         scales=True,
-        doc="1 / (1 + days / `decay.half_life_days`)",
+        doc="1 / (1 + days / 30)",
     ),
     "weekly": DecayPreset(
         fade_weekly,
@@ -287,23 +284,20 @@ PRESETS: dict[str, DecayPreset] = {
 }
 """How memories fade, by the name in the settings; days are those since the last confirmation. The
 first is the default."""
-USUAL = FadingSettings()
 
 
-def find_pace(
-    memory: Memory, categories: Mapping[str, Category], fading: FadingSettings = USUAL
-) -> Pace:
+def find_pace(memory: Memory, categories: Mapping[str, Category], preset: str = STEADY) -> Pace:
     """Return how a memory fades; a pinned one does not."""
     is_pinned = memory.status == "pinned"
-    rate = 0.0 if is_pinned else PRESETS[fading.preset].rate(memory, categories)
-    return Pace(rate, memory.status == "candidate", fading)
+    rate = 0.0 if is_pinned else PRESETS[preset].rate(memory, categories)
+    return Pace(rate, memory.status == "candidate", preset)
 
 
 def compute_retention(
     memory: Memory,
     now: int,
     categories: Mapping[str, Category],
-    fading: FadingSettings = USUAL,
+    preset: str = STEADY,
     accesses: int | None = None,
 ) -> float:
     """Return what time has left of a memory, 0 to 1, since it was last confirmed.
@@ -311,4 +305,4 @@ def compute_retention(
     A pinned memory and one with a fade rate of 0 never fade, nor does one from the future.
     """
     seconds = now - find_confirmed_at(memory)
-    return find_pace(memory, categories, fading).retention(seconds, accesses)
+    return find_pace(memory, categories, preset).retention(seconds, accesses)

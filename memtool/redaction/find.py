@@ -215,12 +215,12 @@ NOTHING = Allowlist()
 
 def build_allowlist(settings: Settings) -> Allowlist:
     """Return the addresses, domains and fingerprints that the settings allow, in lower case."""
-    domains = (
-        text.lower().strip().lstrip("@.") for text in settings.texts("redaction.allow_domains")
-    )
+    entries = {
+        text.lower().strip().lstrip("@.") for text in settings.texts("redaction.allow_emails")
+    }
     return Allowlist(
-        emails=frozenset(text.lower().strip() for text in settings.texts("redaction.allow_emails")),
-        domains=frozenset(filter(None, domains)),
+        emails=frozenset(entry for entry in entries if "@" in entry),
+        domains=frozenset(entry for entry in entries if entry and "@" not in entry),
         fingerprints=frozenset(settings.texts("redaction.allow")),
         credits=settings.text("redaction.author_emails") == "allow",
     )

@@ -23,7 +23,7 @@ import math
 
 from memtool.memory import lifecycle
 from memtool.memory.drift import BROKEN
-from memtool.memory.lifecycle import PRESETS, FadingSettings
+from memtool.memory.lifecycle import PRESETS
 from memtool.search.features import NO_MOVES, normalize_words
 from memtool.store.tree import Record
 from memtool.value import Value
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from memtool.memory.memory import Memory
     from memtool.search.drift import DriftWitness
     from memtool.search.features import Facts, Moves
-    from memtool.store.config import Config
     from memtool.store.provenance import TrustLevels
 
 RECENCY_GAIN = 0.4
@@ -127,7 +126,7 @@ class RankingContext(Value):
     what happened to the files that it names, and whether its sources resolve. Both may be None, and
     then count for nothing. `moves` maps renamed files, so that a memory is near under the new path
     too. `accesses` returns how often an id was shown, None if not counted. That count has the
-    weight `access` (0 to 0.2), and slows the `fading` if `is_counting`.
+    weight `access` (0 to 0.2), and slows the `fading` if that preset counts.
     """
 
     files: tuple[str, ...] = ()
@@ -139,8 +138,12 @@ class RankingContext(Value):
     moves: Moves = NO_MOVES
     accesses: Callable[[str], int] | None = None
     access: float = 0.0
-    fading: FadingSettings = lifecycle.USUAL
-    is_counting: bool = False
+    fading: str = lifecycle.STEADY
+
+    @property
+    def is_counting(self) -> bool:
+        """Whether accesses slow the fading."""
+        return self.accesses is not None and PRESETS[self.fading].counts
 
     def expect(self, records: Collection[Record]) -> None:
         """Prefetch trust and drift of the memories that are weighed next."""
@@ -177,7 +180,7 @@ class Subject:
             context, now = self.context, self.facts.now
             accesses = (
                 context.accesses(self.record.id)
-                if context.is_counting and context.accesses
+                if context.accesses and context.is_counting
                 else None
             )
             categories = self.facts.categories
@@ -217,20 +220,8 @@ def parse_context(text: str, files: tuple[str, ...]) -> RankingContext:
     return RankingContext(files=files, words=words, kinds=kinds)
 
 
-def read_fading(config: Config) -> FadingSettings:
-    """Return the fading that the settings ask for."""
-    return FadingSettings(config.text("decay.preset"), config.number("decay.half_life_days"))
-
-
-def counts_accesses(config: Config) -> bool:
-    """Return whether accesses slow the fading, by the settings or else by the preset."""
-    is_set = "decay.accesses" in config.values
-    preset = PRESETS[config.text("decay.preset")]
-    return bool(config.setting("decay.accesses")) if is_set else preset.counts
-
-
 def _importance(subject: Subject) -> float:
-    retention = subject.retention if PRESETS[subject.context.fading.preset].scales else 1.0
+    retention = subject.retention if PRESETS[subject.context.fading].scales else 1.0
     return MIN_IMPORTANCE_FACTOR + IMPORTANCE_RANGE * subject.memory.importance * retention
 
 

@@ -17,6 +17,7 @@ from itertools import groupby
 from memtool.index import scoring
 from memtool.index.scoring import Question, content_terms, query_coverage
 from memtool.index.text import SELF_DESCRIBING, to_plain_terms
+from memtool.memory.lifecycle import PRESETS
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.memory.visibility import PRIVATE
 from memtool.search import expansion, ranking
@@ -768,20 +769,18 @@ def build_context(
     """Build the context for ranking: files, question, settings and witnesses."""
     config = scope.config
     access = config.number("search.access_boost")
-    is_counting = ranking.counts_accesses(config)
+    preset = config.text("decay.preset")
     context = ranking.parse_context(text, files).replace(
-        fading=ranking.read_fading(config), trust=scope.trust, drift=scope.drift
+        fading=preset, trust=scope.trust, drift=scope.drift
     )
     if files and hits and scope.companions is not None:
         context = context.replace(companions=scope.companions(files))
     if files and hits:
         context = context.replace(moves=find_moves(scope))
     counted = scope.settled_accesses
-    if not (access or is_counting) or counted is None or scope.is_replay:
+    if not (access or PRESETS[preset].counts) or counted is None or scope.is_replay:
         return context
-    return context.replace(
-        accesses=lambda id_: counted((id_,))[id_], access=access, is_counting=is_counting
-    )
+    return context.replace(accesses=lambda id_: counted((id_,))[id_], access=access)
 
 
 def weigh(

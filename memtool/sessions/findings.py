@@ -353,8 +353,7 @@ def _read_program(context: Context, key: str) -> Model | None:
     argv = own.texts(key)
     if not argv:
         return None
-    timeout_s, retries = own.number("extraction.timeout_s"), own.count("extraction.retries")
-    return Model(argv, timeout_s, retries, context.caller.env)
+    return Model(argv, own.number("extraction.timeout_s"), context.caller.env)
 
 
 def learn_all(
@@ -421,11 +420,8 @@ def _is_read_by(chosen: Model, context: Context, sessions: Sessions, id: str) ->
     """Let the model read a session; return whether it succeeded."""
     from memtool.sessions.extract import llm
 
-    extract = partial(
-        llm.extract, chosen, context.project.user_settings.number("extraction.confidence")
-    )
     try:
-        learn(sessions, id, extract, chosen.name)
+        learn(sessions, id, partial(llm.extract, chosen), chosen.name)
     except llm.Unusable as error:
         other_readers = "other readers" if chosen.place else "the rules"
         context.notes.append(f"{error.message}; {other_readers} were used instead")

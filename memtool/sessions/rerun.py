@@ -140,7 +140,6 @@ def plan(
         raise MemtoolError(
             f"--seconds must be between 1 and {MAX_S}, not {limit_s}",
             hint="--seconds 300",
-            code="bad-limit",
         )
     signature = memory.text("error_signature")
     environment, obstacle = FailureEnvironment(), ""

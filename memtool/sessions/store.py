@@ -132,7 +132,7 @@ class Sessions(Value):
             raise MemtoolError(
                 f"{len(matches)} sessions begin with {text}",
                 hint=f"did you mean {' or '.join(matches[:4])}{' …' if len(matches) > 4 else ''}?",
-                code="ambiguous",
+                code="ambiguous-id",
             )
         if not matches:
             raise unknown_session_error(text)
@@ -224,7 +224,6 @@ def open_sessions(context: Context) -> Sessions:
     return Sessions(
         directory=os.path.join(context.repository.cache_dir, FOLDER),
         allowed=build_allowlist(context.settings),
-        most_bytes=context.settings.count("sessions.session_mb") * MEGABYTE,
         most_total=context.settings.count("sessions.total_mb") * MEGABYTE,
         is_extracting=consent.is_extracting(context),
         categories=tuple(sorted(context.settings.texts("extraction.categories"))),
@@ -368,8 +367,7 @@ def _check_room(sessions: Sessions, id: str, length: int) -> list[str]:
     if size > max_bytes:
         raise MemtoolError(
             f"cannot add to session {id}, which is full: {sizes}",
-            hint=f"memtool session end {id}\nmemtool session start\n"
-            "raise the limit: memtool config sessions.session_mb MB",
+            hint=f"memtool session end {id}\nmemtool session fork {id}",
             code="session-full",
         )
     return [f"session {id} is nearly full: {sizes}"] if size >= NEARLY_FULL * max_bytes else []

@@ -65,7 +65,7 @@ class Caller:
             raise MemtoolError(
                 f"MEMTOOL_BUDGET must be a number of tokens, not {value!r}",
                 hint="MEMTOOL_BUDGET=1200\nunset MEMTOOL_BUDGET",
-                code="bad-budget",
+                code="environment",
             )
         return int(value)
 

@@ -160,11 +160,10 @@ ROWS: tuple[Row, ...] = (
         (
             "how memories fade: steady is slow, and in the ranking only "
             "freshness fades; by the others importance does, too: by the λ of the category, by "
-            "half in a time and then ever slower, or by a twentieth a week"
+            "half in 30 days and then ever slower, or by a twentieth a week"
         ),
         ("steady", "exponential", "half-life", "weekly"),
     ),
-    ("decay.half_life_days", 30.0, "days in which half-life leaves half", (0.01, 36_500)),
     (
         "decay.minimum_importance",
         0.1,
@@ -174,14 +173,6 @@ ROWS: tuple[Row, ...] = (
             "it is due for review, what is of high confidence"
         ),
         (0, 1),
-    ),
-    (
-        "decay.accesses",
-        False,
-        (
-            "let memories fade slower that were shown often in this clone; "
-            "where it is not set, decay.preset exponential and weekly do so"
-        ),
     ),
     ("inject.budget_tokens", 2_000, "most tokens of an injected block", (0, 100_000)),
     ("inject.global", True, "inject the user's global memories with those of the project"),
@@ -369,11 +360,13 @@ ROWS: tuple[Row, ...] = (
         ),
         ("off", "on"),
     ),
-    ("redaction.allow_emails", (), "addresses that may be in memories"),
     (
-        "redaction.allow_domains",
+        "redaction.allow_emails",
         (),
-        ("domains whose addresses may be in memories, with all that lies below them"),
+        (
+            "addresses that may be in memories, as ada@example.org, and domains whose addresses "
+            "may, with all that lies below them, as example.org"
+        ),
     ),
     (
         "redaction.author_emails",
@@ -401,10 +394,12 @@ ROWS: tuple[Row, ...] = (
     (
         "maintain.max_active",
         3_000,
-        ("living memories from which on maintain archives the least important"),
+        (
+            "living memories from which on maintain archives the least important, until nine "
+            "tenths of this are left"
+        ),
         (1, 10_000_000),
     ),
-    ("maintain.archive_down_to", 2_700, "living memories that it leaves then", (0, 10_000_000)),
     (
         "maintain.schedule",
         (),
@@ -424,12 +419,6 @@ ROWS: tuple[Row, ...] = (
         (0, 36_500),
     ),
     (
-        "maintain.index_days",
-        28,
-        "days after which maintain --monthly makes the index anew",
-        (0, 36_500),
-    ),
-    (
         "importance.learn",
         False,
         (
@@ -437,7 +426,6 @@ ROWS: tuple[Row, ...] = (
             "memories by how often they were used in this clone; only with --apply it is written"
         ),
     ),
-    ("sessions.session_mb", 50, "most megabytes of one session", (1, 10_000)),
     (
         "sessions.total_mb",
         1_000,
@@ -483,8 +471,6 @@ ROWS: tuple[Row, ...] = (
         ),
     ),
     ("extraction.timeout_s", 180, "seconds that it may take for one session", (1, 3_600)),
-    ("extraction.retries", 1, "how often it is asked again where its answer is no JSON", (0, 5)),
-    ("extraction.confidence", 0.75, "least confidence of what it finds", (0, 1)),
     (
         "manager.enabled",
         False,
@@ -627,15 +613,12 @@ PERSONAL = frozenset(
         "promote.preset",
         "maintain.schedule",
         "maintain.prune_days",
-        "sessions.session_mb",
         "sessions.total_mb",
         "extraction.enabled",
         "extraction.categories",
         "extraction.command",
         "extraction.resume",
         "extraction.timeout_s",
-        "extraction.retries",
-        "extraction.confidence",
         "manager.enabled",
         "inject.fleet",
         "fleet.repositories",
@@ -664,16 +647,25 @@ USER_ONLY = {
     "fleet.allow": "not used: only your own settings choose whom you hear",
     "fleet.timeout_ms": "not used: only your own settings say how long you wait",
     "extraction.timeout_s": "not used: only your own settings bound your program",
-    "extraction.retries": "not used: only your own settings bound your program",
-    "extraction.confidence": "not used: only your own settings bound your program",
 }
 """Options that a project cannot set, with the message for one that does: no repository may choose
 which programs run or which models are loaded on this machine."""
 RETIRED = {
+    "decay.accesses": "decay.preset says whether accesses count, see memtool help settings",
+    "decay.half_life_days": "decay.preset half-life leaves half after 30 days",
+    "extraction.confidence": "what the program finds counts from 0.75",
+    "extraction.retries": "the program is asked once more where its answer is no JSON",
+    "extractor.confidence": "what the program finds counts from 0.75",
+    "extractor.retries": "the program is asked once more where its answer is no JSON",
+    "maintain.archive_down_to": "maintain leaves nine tenths of maintain.max_active",
     "maintain.compress_days": "sessions are plain files; maintain.prune_days says when they go",
+    "maintain.index_days": "maintain --monthly makes the index anew after four weeks",
+    "maintain.kept_alive": "maintain leaves nine tenths of maintain.max_active",
     "maintain.often": "memtool confirm ID renews a memory, as does Upholds: ID in a commit",
+    "sessions.session_mb": "a session holds 50 MB; sessions.total_mb limits all together",
 }
-"""Removed options, with their replacements; a file that still has one is read without it."""
+"""Removed options, with their replacements; a file that still has one is read without it, and a
+note says so."""
 RENAMED = {
     "inject.share": "inject.min_coverage",
     "inject.most": "inject.sufficient_rare_words",
@@ -681,19 +673,19 @@ RENAMED = {
     "inject.looked_at": "inject.candidate_pool",
     "inject.pinned_most": "inject.max_pinned",
     "maintain.most_alive": "maintain.max_active",
-    "maintain.kept_alive": "maintain.archive_down_to",
     "search.access": "search.access_boost",
     "search.semantic": "search.model",
     "extractor.command": "extraction.command",
     "extractor.resume": "extraction.resume",
     "extractor.timeout_s": "extraction.timeout_s",
-    "extractor.retries": "extraction.retries",
-    "extractor.confidence": "extraction.confidence",
+    "redaction.allow_domains": "redaction.allow_emails",
 }
 """Old names of settings, which work for one version, with the names that they have now.
 
 An old name may be that of a choice now; a text that is no choice means the old setting.
 """
+JOINED = ("redaction.allow_domains",)
+"""Old names of lists that are added to the list of the new name."""
 CATEGORY_LIST_KEY = "extraction.categories"
 BY_CATEGORY = frozenset(
     (
@@ -713,7 +705,7 @@ class Config(Value):
 
     `personal` are the user's own values for options in PERSONAL, `rules` those of
     `[[trust.rules]]`. `format` is that of the whole tree, 1 if the file names none. `old_keys` are
-    the keys in RENAMED that the file has.
+    the keys in RENAMED and RETIRED that the file has.
     """
 
     values: dict[str, Setting]
@@ -897,7 +889,10 @@ def parse_tables(tables: dict[str, Any], path: str) -> Config:
 
 
 def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
-    """Give settings their current names, and return the old ones; a current name wins if set."""
+    """Give settings their current names, drop the removed ones, and return the old names.
+
+    A current name wins if set.
+    """
     old_keys = []
     for old_key, key in RENAMED.items():
         old_section, old_name = old_key.split(".")
@@ -910,7 +905,14 @@ def _rename_settings(tables: dict[str, Any]) -> tuple[str, ...]:
             del tables[old_section][old_name]
             table = tables.setdefault(section, {})
             if isinstance(table, dict):  # anything else is refused later
+                is_joined = old_key in JOINED and isinstance(value, list)
+                if is_joined and isinstance(table.get(name), list):
+                    value = [*table.pop(name), *value]
                 table.setdefault(name, value)
+            old_keys.append(old_key)
+    for old_key in RETIRED:
+        section, name = old_key.split(".")
+        if isinstance(tables.get(section), dict) and tables[section].pop(name, None) is not None:
             old_keys.append(old_key)
     return tuple(old_keys)
 
@@ -924,10 +926,19 @@ def current_key(key: str) -> str:
 
 
 def format_old_keys(path: str, old_keys: tuple[str, ...]) -> str:
-    """Format a sentence on the old names of settings that a file has."""
-    is_are = "it is" if len(old_keys) == 1 else "they are"
-    names = ", ".join(RENAMED[key] for key in old_keys)
-    return f"{path} names {', '.join(old_keys)}; {is_are} called {names} now"
+    """Format a sentence on the old names of settings that a file has, and on the removed ones."""
+    renamed = [key for key in old_keys if key in RENAMED]
+    clauses = []
+    if renamed:
+        is_are = "it is" if len(renamed) == 1 else "they are"
+        names = ", ".join(RENAMED[key] for key in renamed)
+        clauses.append(f"{path} names {', '.join(renamed)}; {is_are} called {names} now")
+    clauses += [
+        f"{path} sets {key}, which no longer exists: {RETIRED[key]}"
+        for key in old_keys
+        if key in RETIRED
+    ]
+    return "; ".join(clauses)
 
 
 def _parse_newer(tables: Mapping[str, Any], path: str) -> Config:
@@ -972,8 +983,6 @@ def _parse_settings(tables: dict[str, Any], path: str) -> Config:
     for section, table in tables.items():
         for name, value in _require_table(table, section, path).items():
             key = f"{section}.{name}"
-            if key in RETIRED:
-                continue
             if key in BY_CATEGORY and isinstance(value, dict) and value:
                 values |= _parse_by_category(find_option(key), value, categories, path)
             else:

@@ -94,7 +94,7 @@ def refuse_without_keygen(env: Mapping[str, str]) -> None:
     """Raise MemtoolError if ssh-keygen is not on the PATH."""
     if not has_keygen(env):
         hint = "install OpenSSH's client, such as with apt-get install openssh-client"
-        raise MemtoolError(_NO_KEYGEN, hint=hint, code="no-ssh-keygen")
+        raise MemtoolError(_NO_KEYGEN, hint=hint, code="not-installed")
 
 
 def find_proofs(
@@ -413,7 +413,7 @@ def run_keygen(
         raise MemtoolError(f"ssh-keygen did not finish within {TIMEOUT_S:g} s") from None
     except OSError as error:
         raise MemtoolError(
-            f"cannot run ssh-keygen: {find_reason(error)}", code="no-ssh-keygen"
+            f"cannot run ssh-keygen: {find_reason(error)}", code="not-installed"
         ) from None
 
 

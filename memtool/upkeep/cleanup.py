@@ -96,6 +96,10 @@ def find_strays(repository: Repository, now: int) -> list[Chore]:
     return sorted(strays, key=lambda chore: chore.what)
 
 
+INDEX_DAYS = 28
+"""Days after which the index is made anew."""
+
+
 def find_rebuild_due(cache_dir: str, now: int, days: int) -> list[Chore]:
     """Return the rebuild of the index if it is due: `days` days after the last one."""
     size = _measure_size(Path(cache_dir, INDEX))

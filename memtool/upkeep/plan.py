@@ -26,7 +26,7 @@ from memtool.memory.memory import Memory
 from memtool.memory.schema import Problem
 from memtool.memory.trust import SHORT_ID_DIGITS
 from memtool.memory.visibility import GONE, is_alive
-from memtool.search import conflicts, ranking
+from memtool.search import conflicts
 from memtool.search.conflicts import Conflict
 from memtool.sessions.promote import FADE, judge_quarantine
 from memtool.sessions.store import Sessions
@@ -213,7 +213,7 @@ def plan(
         due += cleanup.find_leftovers(cache_dir, inputs.now)
         due += cleanup.find_strays(tree.location.repository, inputs.now)
     if "index" in parts:
-        days = 0 if only else inputs.config.count("maintain.index_days")
+        days = 0 if only else cleanup.INDEX_DAYS
         due += cleanup.find_rebuild_due(cache_dir, inputs.now, days)
     if "sessions" in parts:
         prune_days = inputs.config.count("maintain.prune_days")
@@ -375,9 +375,9 @@ def find_faded(tree: Tree, inputs: PlanInputs) -> list[Flag]:
 
 def _retention(memory: Memory, inputs: PlanInputs) -> float:
     """Return the share of importance that decay leaves, 0 to 1, by the settings of `decay`."""
-    fading, categories = ranking.read_fading(inputs.config), inputs.config.categories
+    preset, categories = inputs.config.text("decay.preset"), inputs.config.categories
     count = inputs.uses.count(memory) if inputs.uses.is_known else None
-    return lifecycle.compute_retention(memory, inputs.now, categories, fading, count)
+    return lifecycle.compute_retention(memory, inputs.now, categories, preset, count)
 
 
 def _describe_end(memory: Memory, categories: Mapping[str, Category], end: int) -> str:
@@ -395,7 +395,7 @@ def _archive_surplus(tree: Tree, inputs: PlanInputs) -> list[UpkeepStep]:
     max_active = inputs.config.count("maintain.max_active")
     if len(living) <= max_active:
         return []
-    floor = min(max_active, inputs.config.count("maintain.archive_down_to"))
+    floor = -(-max_active * 9 // 10)
     why = f"{len(living):,} memories are alive, and it is among the least important"
     free = [
         record

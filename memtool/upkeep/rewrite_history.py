@@ -502,7 +502,7 @@ def _find_program(env: Mapping[str, str]) -> list[str]:
         raise MemtoolError(
             f"cannot rewrite history: {PROGRAM} is not installed",
             hint=f"{installation.install('purge')}\nthen run the command again",
-            code="no-filter-repo",
+            code="not-installed",
         )
     return [program]
 

@@ -40,6 +40,6 @@ def serve(call: Call, env: Mapping[str, str]) -> int:
         raise MemtoolError(
             f"cannot start the web view: {error.name} is not installed",
             hint=installation.install("web"),
-            code="no-web",
+            code="not-installed",
         ) from None
     return server.serve(call.directory, env, is_global=call.is_global, **call.options)

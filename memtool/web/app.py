@@ -659,7 +659,7 @@ async def _read_arguments(request: Request) -> dict[str, Any]:
     body = await _read_body(request)
     if kind != openapi.JSON and (kind or body):
         raise DeniedError(
-            415, "the body must be JSON", hint=f"content-type: {openapi.JSON}", code="media-type"
+            415, "the body must be JSON", hint=f"content-type: {openapi.JSON}", code="no-json"
         )
     return rest.parse_arguments(body)
 

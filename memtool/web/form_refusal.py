@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 LABELS = {
     "add": "Add tag",
+    "all": "Which",
     "body": "Text",
     "category": "Category",
     "dismiss": "Dismiss",
-    "each": "Which",
     "file": "Files",
     "files": "Files",
     "finding": "Lesson",

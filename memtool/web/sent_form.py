@@ -90,7 +90,7 @@ class SentForm(Value):
         return [(name, value) for name, value in self.pairs if name not in HIDDEN and value.strip()]
 
 
-HIDDEN = ("id", "ids", "old", "finding", "dismiss", "reopen", "commit", "accept_files", "each")
+HIDDEN = ("id", "ids", "old", "finding", "dismiss", "reopen", "commit", "accept_files", "all")
 """Fields that nobody types."""
 
 

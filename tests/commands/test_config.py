@@ -73,8 +73,8 @@ def test_a_change_keeps_comments_and_all_else(sandbox: Sandbox):
         ("inject.trust", "trusted", "trusted"),
         ("trust.ref", "origin/main", "origin/main"),
         ("trust.allowed_signers", 'odd "name"', 'odd "name"'),
-        ("redaction.allow_domains", "acme.io, acme.dev", ("acme.io", "acme.dev")),
-        ("redaction.allow_domains", "", ()),
+        ("redaction.allow_emails", "acme.io, acme.dev", ("acme.io", "acme.dev")),
+        ("redaction.allow_emails", "", ()),
         ("trust.ref", "", ""),
     ],
 )
@@ -88,9 +88,9 @@ def test_a_value_is_written_in_the_type_of_the_setting(
 
 def test_an_empty_list_takes_the_place_of_one_that_is_set(sandbox: Sandbox):
     """The answer shows the new value, and that the file was changed; a number is never empty."""
-    sandbox.run("config", "redaction.allow_domains", "acme.io")
-    done = sandbox.run("config", "redaction.allow_domains", "")
-    assert done.stdout.startswith("redaction.allow_domains = []  (set here; default [])")
+    sandbox.run("config", "redaction.allow_emails", "acme.io")
+    done = sandbox.run("config", "redaction.allow_emails", "")
+    assert done.stdout.startswith("redaction.allow_emails = []  (set here; default [])")
     assert done.stderr == "Changed .memory/config.toml\n"
     assert sandbox.run("config", "search.limit", "").returncode == 2
 

@@ -126,7 +126,7 @@ def test_nothing_is_built_over_what_is_there(sandbox: Sandbox, name: str):
     sandbox.write("full/mine", "mine\n")
     with pytest.raises(MemtoolError, match=name) as refused:
         demo(sandbox.context(), name)
-    assert refused.value.code == "not-empty"
+    assert refused.value.code == "exists"
     assert os.listdir(sandbox.path / "full") == ["mine"]
 
 

@@ -38,8 +38,8 @@ def code(sandbox: Sandbox, line: str) -> str:
         ("install claude", "broken-settings"),
         ("promote --finding f-none", "no-finding"),
         ("purge --secret 0123456789abcdef", "no-leak"),
-        ("purge dec-a", "not-deleted"),
-        ("sign dec-a", "no-key" if shutil.which("ssh-keygen") else "no-ssh-keygen"),
+        ("purge dec-a", "not-due"),
+        ("sign dec-a", "no-key" if shutil.which("ssh-keygen") else "not-installed"),
     ],
 )
 def test_a_refusal_has_its_code(sandbox: Sandbox, line: str, expected: str) -> None:
@@ -73,7 +73,7 @@ def test_a_session_that_has_ended_takes_no_message(sandbox: Sandbox) -> None:
     first = sandbox.json("session", "start", "--title", "Refunds")["id"]
     assert code(sandbox, f"session show {first}#99") == "no-message"
     assert sandbox.json("session", "start", "--title", "Again")["id"] != first
-    assert code(sandbox, "session show ses-") == "ambiguous"
+    assert code(sandbox, "session show ses-") == "ambiguous-id"
     sandbox.json("session", "end", first)
     assert code(sandbox, f"session add {first} more") == "session-ended"
 

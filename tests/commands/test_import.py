@@ -285,12 +285,6 @@ def test_json_is_the_list_of_the_rows(filled):
     assert filled.json("export") == rows
 
 
-def test_no_body_leaves_the_text_out(filled):
-    """Only the body is missing."""
-    rows = filled.json("export", "--no-body")
-    assert all("body" not in row and "path" in row for row in rows)
-
-
 def test_filters_are_those_of_list(filled):
     """With filters the export has what list finds with them."""
     ids = [row["id"] for row in filled.json("export", "type:decision")]

@@ -233,7 +233,7 @@ def test_a_taken_id_is_refused_wherever_its_file_lies(sandbox: Sandbox):
                 dry_run=dry_run,
                 body="It is so, and this is why.",
             )
-        assert caught.value.code == "id-taken"
+        assert caught.value.code == "exists"
         assert ".memory/decision/2026-02/dec-a.md is already there" in caught.value.message
 
 

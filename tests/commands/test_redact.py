@@ -316,7 +316,7 @@ def test_what_the_settings_allow_is_left(sandbox: Sandbox, path: str) -> None:
     mark = next(spot.fingerprint for spot in shown if spot.kind == "github-token")
     sandbox.write(
         ".memory/config.toml",
-        '[redaction]\nallow_emails = ["A@acme.dev"]\nallow_domains = ["@Acme.io"]\n'
+        '[redaction]\nallow_emails = ["A@acme.dev", "@Acme.io"]\n'
         f'[redaction.allow]\n{mark} = "of the public demo"\n',
     )
     redact(sandbox.context())

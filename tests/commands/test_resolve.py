@@ -190,8 +190,7 @@ def test_a_dry_run_writes_nothing(filled: Sandbox, options: dict):
         (("dec-a",), {"keep": "newer"}, "name both sides"),
         (("dec-a", "dec-a"), {"keep": "newer"}, "name both sides"),
         ((), {"keep": "newer"}, "name both sides"),
-        (("dec-a", "dec-b"), {"keep": "newer", "all": True}, "does not take ids"),
-        ((), {"keep": "dec-a", "all": True}, "does not take ids"),
+        ((), {"keep": "dec-a", "all": True}, "--all resolves every conflict in the same way"),
         (("dec-a", "../../x"), {"keep": "newer"}, "no memory is called"),
         (("dec-a", "dec-gone"), {"keep": "newer"}, "(dec-gone) is deleted"),
         (("dec-a", "dec-past"), {"keep": "newer"}, "is superseded by:\n  dec-c"),
@@ -366,7 +365,7 @@ def test_each_settles_the_conflicts_of_the_memories_that_are_named(filled: Sandb
         "dec-cold", title="Cache pages for 9 minutes", body="Cache pages for 9 minutes.\n"
     )
     assert open_conflicts(filled) == 3
-    done = resolve(filled.context(), "dec-a", "dec-five", each=True, keep="both", reason="tried")
+    done = resolve(filled.context(), "dec-a", "dec-five", all=True, keep="both", reason="tried")
     assert {frozenset(resolution.ids) for resolution in done.resolved} == {
         frozenset({"dec-a", "dec-b"}),
         frozenset({"dec-five", "dec-eight"}),
@@ -377,18 +376,17 @@ def test_each_settles_the_conflicts_of_the_memories_that_are_named(filled: Sandb
 @pytest.mark.parametrize(
     ("ids", "options", "code"),
     [
-        ((), {"keep": "newer"}, "usage"),
+        ((), {"keep": "dec-a"}, "usage"),
         (("dec-a",), {"keep": "dec-a"}, "usage"),
-        (("dec-a",), {"keep": "newer", "all": True}, "usage"),
         (("dec-alone",), {"keep": "newer"}, "no-conflict"),
     ],
 )
-def test_each_needs_memories_in_conflict(
+def test_all_takes_what_is_in_conflict_and_one_way_to_settle(
     filled: Sandbox, ids: tuple[str, ...], options: dict[str, object], code: str
 ):
-    """Without a name nothing is settled, least of all everything."""
+    """Otherwise nothing is settled."""
     filled.memory("dec-alone", title="Render pages on the server", body="On the server.\n")
     with pytest.raises(MemtoolError) as refused:
-        resolve(filled.context(), *ids, each=True, reason="so", **options)  # type: ignore[arg-type]
+        resolve(filled.context(), *ids, all=True, reason="so", **options)  # type: ignore[arg-type]
     assert refused.value.code == code
     assert open_conflicts(filled) == 1

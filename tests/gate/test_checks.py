@@ -262,7 +262,7 @@ def test_personal_data_has_its_own_code(sandbox: Sandbox) -> None:
 
 def test_settings_allow_what_is_harmless(sandbox: Sandbox) -> None:
     """The allow list of the settings is that of the gate; a verdict does not outlive it."""
-    sandbox.write(".memory/config.toml", '[redaction]\nallow_domains = ["navy-yard.io"]\n')
+    sandbox.write(".memory/config.toml", '[redaction]\nallow_emails = ["navy-yard.io"]\n')
     sandbox.memory("dec-a", "Ask grace.hopper@navy-yard.io about it.\n")
     assert list_problems(sandbox) == []
     sandbox.write(".memory/config.toml", "")

@@ -66,8 +66,7 @@ def test_the_settings_say_what_is_allowed() -> None:
     """Addresses and domains are compared without case, as mail programs do."""
     data = f"""
 [redaction]
-allow_emails = ["Jane.Roe@Acme.dev"]
-allow_domains = [" @lists.acme.io", "."]
+allow_emails = ["Jane.Roe@Acme.dev", " @lists.acme.io", "."]
 [redaction.allow]
 {FINGERPRINT} = "of the public demo"
 """

@@ -100,7 +100,7 @@ def test_files_of_others_are_not_mixed_with_a_package(sandbox: Sandbox, path: st
     before = read_all(sandbox.path)
     with pytest.raises(MemtoolError) as refused:
         package(sandbox.context(), "gemini", "dist")
-    assert refused.value.code == "not-empty"
+    assert refused.value.code == "exists"
     assert read_all(sandbox.path) == before
 
 

@@ -363,7 +363,7 @@ def test_addresses_are_personal_data_unless_they_are_allowed(sandbox: Sandbox) -
     """An address of somebody is refused; a setting allows all of a domain."""
     records = [record("dec-a", text="Write to ann.lee@acme.io.")]
     assert imported(sandbox, records)["problems"][0]["code"] == "personal-data"
-    sandbox.write(".memory/config.toml", '[redaction]\nallow_domains = ["acme.io"]\n')
+    sandbox.write(".memory/config.toml", '[redaction]\nallow_emails = ["acme.io"]\n')
     assert imported(sandbox, records)["written"] == 1
 
 

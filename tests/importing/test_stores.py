@@ -14,7 +14,7 @@ from conftest import Sandbox
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memtool.commands.import_ import ImportResult, import_, migrate
+from memtool.commands.import_ import ImportResult, import_
 from memtool.errors import MemtoolError
 from memtool.importing import SOURCES
 from memtool.importing.entries import INVERSE_RELATIONS, NAMES, OWN_NAMES
@@ -489,35 +489,11 @@ def test_folders_are_read_without_leaving_them(sandbox: Sandbox, tmp_path: Path)
     assert "Nobody shall" not in sandbox.run("search", "nobody shall read").stdout
 
 
-def test_migrate_names_a_store_and_plans_first(sandbox: Sandbox):
-    """migrate FROM PATH shows what import would write; --commit writes it as one commit."""
-    sandbox.write("readme", "a shop\n")
-    sandbox.commit("begin")
-    planned = sandbox.run("migrate", "beads", str(DATA / "beads.jsonl"))
-    assert "\n9 records: 9 new, 0 unchanged, 0 refused\n" in planned.stdout
-    assert "nothing was written; add --commit to do it" in planned.stderr
-    assert not sandbox.context().tree().records
-    answer = sandbox.json("migrate", "beads", str(DATA / "beads.jsonl"), "--commit")
-    assert answer["written"] == 9
-    assert sandbox.git("rev-parse", "HEAD").strip() == answer["commit"]
-    again = migrate(sandbox.context(), "beads", str(DATA / "beads.jsonl"), commit=True)
-    assert isinstance(again, ImportResult)
-    assert (again.written, again.unchanged, again.commit) == (0, 9, None)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("migrate beads", "the path of the beads store is missing"),
-        (
-            "migrate beads x --to 1",
-            "cannot migrate: --to is for the format of memtool's own memories",
-        ),
-        (
-            "migrate --redact",
-            "cannot migrate: --project and --redact are for the store of another tool",
-        ),
-        ("migrate mem1 x", "did you mean mem0?"),
+        ("migrate beads x", "hint: memtool import beads x --dry-run"),
+        ("import mem1 x", "did you mean mem0?"),
         ("import json x --project y", "--project is for claude-mem, json has no projects"),
         ("import adr . --map a=b", "not for adr"),
         ("import serena nowhere", ": No such file or directory"),

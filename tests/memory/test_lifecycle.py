@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from memtool.memory import lifecycle, timestamps
 from memtool.memory.fields import CATEGORIES, DEFAULT_CATEGORIES, Category
-from memtool.memory.lifecycle import PRESETS, FadingSettings, Pace
+from memtool.memory.lifecycle import PRESETS, Pace
 from memtool.memory.memory import FieldValue
 from memtool.store.config import BY_KEY, parse
 
@@ -119,16 +119,13 @@ def compute_freshness(
     """Return the freshness of a decision after some days."""
     memory = make_memory("dec-a", **fields)
     now = WRITTEN + round(days * DAY_S)
-    return lifecycle.compute_retention(
-        memory, now, DEFAULT_CATEGORIES, FadingSettings(preset), accesses
-    )
+    return lifecycle.compute_retention(memory, now, DEFAULT_CATEGORIES, preset, accesses)
 
 
 def test_the_settings_name_the_presets():
     """Each may be chosen, and the first is the one that was always there."""
     assert BY_KEY["decay.preset"].choices == tuple(PRESETS)
-    assert BY_KEY["decay.preset"].default == lifecycle.USUAL.preset == next(iter(PRESETS))
-    assert BY_KEY["decay.half_life_days"].default == lifecycle.USUAL.half_life_days
+    assert BY_KEY["decay.preset"].default == lifecycle.STEADY == next(iter(PRESETS))
 
 
 @pytest.mark.parametrize(
@@ -197,9 +194,7 @@ def test_a_rate_of_the_settings_is_that_of_every_preset():
     ).categories
     memories = [make_memory("dec-a", category=name) for name in ("decision", "new")]
     for preset, usual in (("steady", 0.003), ("exponential", 0.03)):
-        paces = [
-            lifecycle.find_pace(memory, categories, FadingSettings(preset)) for memory in memories
-        ]
+        paces = [lifecycle.find_pace(memory, categories, preset) for memory in memories]
         assert [pace.rate_per_day for pace in paces] == [0.5, usual]
 
 
@@ -239,7 +234,7 @@ def test_nothing_gets_fresher_with_age(
 ):
     """Each formula stays between 0 and 1, falls with age and rises with accesses."""
     formula = PRESETS[preset].formula
-    pace = Pace(rate, status == "candidate", FadingSettings(preset))
+    pace = Pace(rate, status == "candidate", preset)
     here = formula(pace, days, accesses)
     assert 0 <= formula(pace, days + extra_days, accesses) <= here <= 1
     assert formula(pace, days, (accesses or 0) + 1) >= (here if accesses is not None else 0)

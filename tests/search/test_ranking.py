@@ -17,7 +17,7 @@ from memtool.index import index
 from memtool.index.reader import StoredCatalog
 from memtool.memory import timestamps
 from memtool.memory.fields import CONFIDENCES, DEFAULT_CATEGORIES, STATUSES
-from memtool.memory.lifecycle import PRESETS, FadingSettings
+from memtool.memory.lifecycle import PRESETS
 from memtool.memory.trust import TRUST_LEVELS
 from memtool.search.features import Facts
 from memtool.search.ranking import (
@@ -189,21 +189,20 @@ AGED = "2025-12-22T12:00:00Z"
 @pytest.mark.parametrize("preset", PRESETS)
 def test_decay_scales_importance_itself_but_by_the_steady_preset(preset: str) -> None:
     """What was of importance 1 weighs as what is of so much importance as is left."""
-    fading = FadingSettings(preset)
-    old = factors(record(importance="1", timestamp=AGED), fading=fading)
+    old = factors(record(importance="1", timestamp=AGED), fading=preset)
     freshness = (old["recency"] - 1) / 0.4
     assert 0 < freshness < 0.9
     weight = 1 if preset == "steady" else freshness
     assert old["importance"] == pytest.approx(0.9 + 0.2 * weight)
-    fresh = factors(record(importance="1", timestamp="2026-03-01T12:00:00Z"), fading=fading)
+    fresh = factors(record(importance="1", timestamp="2026-03-01T12:00:00Z"), fading=preset)
     assert fresh["importance"] == pytest.approx(1.1)
 
 
 def test_accesses_keep_importance_by_the_exponential_preset() -> None:
     """A twentieth each, so that what is used stays."""
-    at = {"fading": FadingSettings("exponential"), "accesses": lambda _id: 20}
-    seen = factors(record(importance="1", timestamp=AGED), **at, is_counting=True)
-    unseen = factors(record(importance="1", timestamp=AGED), **at)
+    aged = record(importance="1", timestamp=AGED)
+    seen = factors(aged, fading="exponential", accesses=lambda _id: 20)
+    unseen = factors(aged, fading="exponential")
     assert (seen["importance"] - 0.9) / (unseen["importance"] - 0.9) == pytest.approx(2)
 
 
@@ -259,15 +258,11 @@ SITUATIONS = (
     parse_context("redis", ()),
     RankingContext(),
     RankingContext(accesses=lambda id_: 5 * int(id_[4:]), access=0.2),
-    RankingContext(
-        accesses=lambda id_: 2 * int(id_[4:]), access=0.05, fading=FadingSettings("half-life")
-    ),
-    RankingContext(
-        accesses=lambda id_: int(id_[4:]), is_counting=True, fading=FadingSettings("exponential")
-    ),
+    RankingContext(accesses=lambda id_: 2 * int(id_[4:]), access=0.05, fading="half-life"),
+    RankingContext(accesses=lambda id_: int(id_[4:]), fading="exponential"),
     RankingContext(trust=lambda memory: "signed" if memory.id == "dec-00" else "local"),
-    RankingContext(fading=FadingSettings("exponential")),
-    RankingContext(fading=FadingSettings("weekly")),
+    RankingContext(fading="exponential"),
+    RankingContext(fading="weekly"),
 )
 
 
@@ -321,11 +316,7 @@ def recency(store: Sandbox, settings: str) -> float:
     [
         ("", 1 + 0.4 * 0.835270),
         ('preset = "half-life"', 1 + 0.4 / 3),
-        ('preset = "half-life"\nhalf_life_days = 60', 1 + 0.4 * 0.5),
-        ('preset = "weekly"\naccesses = false', 1 + 0.4 * 0.644240),
-        ("accesses = true", 1.4),
         ('preset = "weekly"', 1 + 0.4 * 0.644240),
-        ('preset = "exponential"\naccesses = false', 1 + 0.4 * 0.165299),
         ('preset = "exponential"', 1 + 0.4 * 0.247948),
     ],
 )

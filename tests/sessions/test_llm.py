@@ -17,9 +17,9 @@ BLOCK = '<memory-context id="1a2b3c4d5e6f">\nsecret rule\n</memory-context>'
 HEARD = "Turns out the webhook signature is computed over the raw body, not the JSON."
 
 
-def model_of(tmp_path: Path, mode: str, timeout_s: float = 20, retries: int = 1) -> Model:
+def model_of(tmp_path: Path, mode: str, timeout_s: float = 20) -> Model:
     env = {"PATH": os.environ["PATH"], "ASKED": str(tmp_path / "asked.txt"), "GIT_DIR": "/x/.git"}
-    return Model((sys.executable, PROGRAM, mode), timeout_s, retries, env)
+    return Model((sys.executable, PROGRAM, mode), timeout_s, env)
 
 
 def count_calls(tmp_path: Path) -> int:
@@ -60,7 +60,7 @@ def test_an_answer_may_come_at_the_second_try(tmp_path: Path):
 def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path):
     """After the time limit nothing that it started is left."""
     with pytest.raises(Unusable, match="did not answer within 1 seconds"):
-        llm.ask(model_of(tmp_path, "hangs", timeout_s=1, retries=0), "x", "findings")
+        llm.ask(model_of(tmp_path, "hangs", timeout_s=1), "x", "findings")
     child = int((tmp_path / "asked.txt.pid").read_text(encoding="utf-8"))
     for _wait in range(100):
         if not is_running(child):
@@ -79,7 +79,7 @@ def is_running(process: int) -> bool:
 
 def test_a_program_that_is_not_there_is_asked_once(tmp_path: Path):
     """A program that cannot be started is named."""
-    model = Model(("no-such-program",), 5, 3, {"PATH": str(tmp_path)})
+    model = Model(("no-such-program",), 5, {"PATH": str(tmp_path)})
     with pytest.raises(Unusable, match="no-such-program cannot be started"):
         llm.ask(model, "x", "findings")
 
@@ -94,7 +94,7 @@ def test_it_runs_in_an_empty_place_with_memtool_switched_off(tmp_path: Path):
 
 def read_contents(tmp_path: Path, mode: str, *texts: str, role: str = "user") -> list[str]:
     messages = [Message(n, role, text) for n, text in enumerate(texts, 1)]
-    made = llm.extract(model_of(tmp_path, mode), 0.75, messages, "ses-a")
+    made = llm.extract(model_of(tmp_path, mode), messages, "ses-a")
     return [finding.content for finding in made]
 
 
@@ -165,9 +165,9 @@ def test_a_malformed_or_unsure_finding_is_dropped_alone(change: dict[str, object
     from sessions.model_program import RAW
 
     row = {"messages": [1]} | RAW | change
-    assert llm._build_finding(row, {1: SAID}, "ses-a", "", 0.75) is None
-    assert llm._build_finding(RAW, {1: SAID}, "ses-a", "", 0.75) is not None
-    assert llm._build_finding([row], {1: SAID}, "ses-a", "", 0.75) is None
+    assert llm._build_finding(row, {1: SAID}, "ses-a", "") is None
+    assert llm._build_finding(RAW, {1: SAID}, "ses-a", "") is not None
+    assert llm._build_finding([row], {1: SAID}, "ses-a", "") is None
 
 
 def test_a_message_that_was_pasted_supports_nothing():
@@ -177,7 +177,7 @@ def test_a_message_that_was_pasted_supports_nothing():
     pasted = f"{HEARD} " + "Then the client sends it. " * 25
     by_number = {1: Message(1, "user", pasted), 2: Message(2, "tool", pasted), 3: SAID}
     made = [
-        llm._build_finding(RAW | {"messages": numbers}, by_number, "ses-a", "", 0.75)
+        llm._build_finding(RAW | {"messages": numbers}, by_number, "ses-a", "")
         for numbers in ([1], [2], [1, 3])
     ]
     assert [finding is None for finding in made] == [True, False, False]
@@ -193,7 +193,7 @@ def test_odd_tags_are_passed_over(tags: object):
     """They are the least part of a finding, and no reason to lose it."""
     from sessions.model_program import RAW
 
-    made = llm._build_finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "", 0.75)
+    made = llm._build_finding(RAW | {"tags": tags}, {1: SAID}, "ses-a", "")
     assert made is not None
 
 
@@ -208,8 +208,8 @@ def test_points_of_intent_come_from_the_rules_alone(tmp_path: Path):
     wish = Message(1, "user", f"Remember that {HEARD[10:]}")
     plain = Message(1, "user", HEARD)
     model = model_of(tmp_path, "good")
-    (meant,) = llm.extract(model, 0.75, [wish], "ses-a")
-    (heard,) = llm.extract(model, 0.75, [plain], "ses-a")
+    (meant,) = llm.extract(model, [wish], "ses-a")
+    (heard,) = llm.extract(model, [plain], "ses-a")
     assert (meant.signals, heard.signals) == ((INTENT,), ())
     assert IMPORTANT not in heard.signals
 

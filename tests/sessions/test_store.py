@@ -191,7 +191,7 @@ def test_a_full_session_refuses_with_what_to_do(sessions: Sessions) -> None:
     with pytest.raises(MemtoolError, match="is full") as caught:
         fill(small, 2_000)
     assert "session end one" in caught.value.hint
-    assert "sessions.session_mb" in caught.value.hint
+    assert "session fork one" in caught.value.hint
     messages, torn = small.messages("one")
     assert [message.number for message in messages] == list(range(1, len(messages) + 1))
     assert torn == 0

@@ -109,10 +109,14 @@ def test_the_nearest_setting_is_in_the_hint() -> None:
 
 
 def test_a_retired_setting_is_passed_over_in_a_file_and_refused_by_name() -> None:
-    """An older file stays readable; who asks for the setting is told what replaced it."""
-    assert parse(b"[maintain]\noften = 5\nindex_days = 9\n", PATH).values == {
-        "maintain.index_days": 9
-    }
+    """An older file stays readable with a note; who asks for it is told what replaced it."""
+    for head in (b"", b"format = 2\n"):
+        read = parse(head + b"[maintain]\noften = 5\nprune_days = 9\n", PATH)
+        assert (read.values, read.old_keys) == ({"maintain.prune_days": 9}, ("maintain.often",))
+    assert config.format_old_keys(PATH, ("inject.share", "maintain.often")) == (
+        f"{PATH} names inject.share; it is called inject.min_coverage now; {PATH} sets "
+        f"maintain.often, which no longer exists: {config.RETIRED['maintain.often']}"
+    )
     for key in config.RETIRED:
         with pytest.raises(MemtoolError, match=f"the setting {key} no longer exists") as caught:
             config.find_option(key)
@@ -139,7 +143,6 @@ ffffffffffffffff = "the key of the demo"
 """
     read = parse(text, PATH)
     assert read.texts("redaction.allow_emails") == ("b@acme.io", "a@acme.io")
-    assert read.texts("redaction.allow_domains") == ()
     assert read.texts("redaction.allow") == ("0" * 16, "f" * 16)
 
 
@@ -189,11 +192,14 @@ def test_an_old_name_is_read_as_the_new_one() -> None:
         section, name = old_key.split(".")
         value = '["claude"]' if isinstance(config.BY_KEY[key].default, tuple) else "0"
         value = "1" if config.BY_KEY[key].minimum >= 1 else value
+        value = '["acme.io"]' if old_key in config.JOINED else value
         value = '"~/model"' if isinstance(config.BY_KEY[key].default, str) else value
         read = parse(f"[{section}]\n{name} = {value}\n".encode(), PATH)
         assert (list(read.values), read.old_keys) == ([key], (old_key,))
     read = parse(b"[inject.share]\ndefault = 0.5\ndecision = 0.3\n", PATH)
     assert read.values == {"inject.min_coverage": 0.5, "inject.min_coverage.decision": 0.3}
+    both = b"[redaction]\nallow_emails = ['a@acme.io']\nallow_domains = ['acme.dev']\n"
+    assert parse(both, PATH).texts("redaction.allow_emails") == ("a@acme.io", "acme.dev")
 
 
 @pytest.mark.parametrize(

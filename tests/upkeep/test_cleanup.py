@@ -15,7 +15,6 @@ from memtool.sessions.store import Sessions
 from memtool.store.config import DEFAULTS
 from memtool.upkeep import cleanup, plan
 
-INDEX_DAYS = DEFAULTS.count("maintain.index_days")
 PRUNE_DAYS = DEFAULTS.count("maintain.prune_days")
 
 
@@ -88,18 +87,18 @@ def test_what_a_killed_writer_left_in_the_worktree_goes(sandbox: Sandbox, tmp_pa
 
 def test_the_index_is_made_anew_once_a_month(tmp_path: Path, sessions: Sessions):
     """Where there is one; the note of when keeps it from being done twice."""
-    assert cleanup.find_rebuild_due(str(tmp_path), SECOND, INDEX_DAYS) == []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND, cleanup.INDEX_DAYS) == []
     age(tmp_path / "index" / "abc" / "terms", 1)
-    chores = cleanup.find_rebuild_due(str(tmp_path), SECOND, INDEX_DAYS)
+    chores = cleanup.find_rebuild_due(str(tmp_path), SECOND, cleanup.INDEX_DAYS)
     assert [chore.do for chore in chores] == ["rebuild"]
     cleanup.do(chores, str(tmp_path), sessions)
     cleanup.note_rebuilt(str(tmp_path), SECOND)
     assert not (tmp_path / "index").exists()
     age(tmp_path / "index" / "abc" / "terms", 1)
-    assert cleanup.find_rebuild_due(str(tmp_path), SECOND + 27 * DAY_S, INDEX_DAYS) == []
-    assert cleanup.find_rebuild_due(str(tmp_path), SECOND + 29 * DAY_S, INDEX_DAYS) != []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND + 27 * DAY_S, cleanup.INDEX_DAYS) == []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND + 29 * DAY_S, cleanup.INDEX_DAYS) != []
     (tmp_path / cleanup.STAMP).write_text("no moment\n")
-    assert cleanup.find_rebuild_due(str(tmp_path), SECOND, INDEX_DAYS) != []
+    assert cleanup.find_rebuild_due(str(tmp_path), SECOND, cleanup.INDEX_DAYS) != []
 
 
 def test_at_the_limit_the_oldest_lose_their_messages(tmp_path: Path, sessions: Sessions):

@@ -86,7 +86,7 @@ def test_once_is_enough_and_no_claim_changes(
 ):
     """After the steps there is nothing left to plan; no memory is removed, no claim edited."""
     tree, counted = tree_with(sandbox, rows)
-    given_inputs = inputs(counted, maintain_max_active=limit, maintain_archive_down_to=limit - 1)
+    given_inputs = inputs(counted, maintain_max_active=limit)
     first = planned(tree, given_inputs)
     after = project_tree(tree, first.steps)
     assert planned(after, given_inputs).steps == ()
@@ -353,9 +353,11 @@ def fill(sandbox: Sandbox, count: int, **fields: FieldValue) -> None:
 def test_too_many_are_cut_down_to_the_most_important(sandbox: Sandbox):
     """Nothing happens up to the limit; above it, the least important go."""
     fill(sandbox, 10)
-    assert expiring(sandbox, maintain_max_active=10, maintain_archive_down_to=7) == []
-    expired = expiring(sandbox, maintain_max_active=9, maintain_archive_down_to=7)
+    assert expiring(sandbox, maintain_max_active=10) == []
+    expired = expiring(sandbox, maintain_max_active=7)
     assert expired == [("archive", f"dec-{number:02}") for number in range(3)]
+    fill(sandbox, 40)
+    assert len(expiring(sandbox, maintain_max_active=30)) == 40 - 27
 
 
 def test_pinned_and_lately_used_ones_are_spared(sandbox: Sandbox):
@@ -364,7 +366,7 @@ def test_pinned_and_lately_used_ones_are_spared(sandbox: Sandbox):
     sandbox.memory("dec-00", importance="0", timestamp=ago(1), status="pinned")
     sandbox.memory("dec-02", importance="0", timestamp=ago(1), temporal_class="eternal")
     counted = uses(**{"dec-01": seen(0.9), "dec-03": seen(1.1)})
-    expired = expiring(sandbox, counted, maintain_max_active=9, maintain_archive_down_to=7)
+    expired = expiring(sandbox, counted, maintain_max_active=7)
     assert [id_ for _do, id_ in expired] == ["dec-03", "dec-04", "dec-05"]
 
 
@@ -374,7 +376,7 @@ def test_of_equal_importance_the_faded_go_first(sandbox: Sandbox):
     sandbox.memory("dec-b", timestamp=ago(50))
     sandbox.memory("dec-c", timestamp=ago(20), category="task_progress", temporal_class="eternal")
     sandbox.memory("dec-d", timestamp=ago(5))
-    expired = expiring(sandbox, maintain_max_active=3, maintain_archive_down_to=1)
+    expired = expiring(sandbox, maintain_max_active=1)
     assert [id_ for _do, id_ in expired] == ["dec-b", "dec-a", "dec-d"]
 
 
@@ -382,7 +384,7 @@ def test_what_was_important_long_ago_goes_before_what_matters_now(sandbox: Sandb
     """Decay scales importance: an old work note yields to a fresh one of a little less."""
     sandbox.memory("sta-a", timestamp=ago(13), importance="0.7", category="task_progress")
     sandbox.memory("sta-b", timestamp=ago(1), importance="0.6", category="task_progress")
-    expired = expiring(sandbox, maintain_max_active=1, maintain_archive_down_to=1)
+    expired = expiring(sandbox, maintain_max_active=1)
     assert ("archive", "sta-a") in expired
     assert ("archive", "sta-b") not in expired
 
@@ -391,7 +393,7 @@ def test_what_expires_does_not_count_as_alive(sandbox: Sandbox):
     """Memories archived for their age make room."""
     fill(sandbox, 4)
     sandbox.memory("dec-00", timestamp=ago(1000), category="task_progress")
-    expired = expiring(sandbox, maintain_max_active=3, maintain_archive_down_to=1)
+    expired = expiring(sandbox, maintain_max_active=3)
     assert expired == [("archive", "dec-00")]
 
 

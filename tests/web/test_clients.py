@@ -244,7 +244,7 @@ def test_a_job_fails_with_its_error(sandbox: Sandbox, writer: Web):
         ("retrieve", {}, 400, "query is missing"),
         ("retrieve", {"query": " "}, 400, "query is empty"),
         ("retrieve", {"query": 7}, 400, "query takes a text"),
-        ("retrieve", {"query": "x", "maxResults": -1}, 422, "maxResults must be 0 or more, not -1"),
+        ("retrieve", {"query": "x", "maxResults": -1}, 400, "maxResults must be 0 or more, not -1"),
         ("retrieve", {"query": "since:soon"}, 422, "since"),
         ("memorize", {"conversationText": ""}, 400, "conversationText is empty"),
         ("process", {"user": "x"}, 400, "session is missing"),

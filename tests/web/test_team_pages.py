@@ -298,7 +298,7 @@ def test_a_form_shows_first_and_writes_when_confirmed(writable: Browser):
 
 def test_several_conflicts_are_settled_at_once(writable: Browser):
     """Ticked conflicts are settled; without a tick none is."""
-    same = [("each", "true"), ("keep", "both"), ("reason", "both are true"), ("step", "do")]
+    same = [("all", "true"), ("keep", "both"), ("reason", "both are true"), ("step", "do")]
     assert writable.do("resolve", *same).status == 422
     first = sides(writable)[0]
     other = sides(writable, "opposition")[0][1]

@@ -54,6 +54,8 @@ MAX_ANSWER = 1_000_000
 """Maximum bytes of an answer; a program that writes more is stopped."""
 MAX_ERRORS = 200
 """Characters quoted from the end of a failed program's error output."""
+TRIES = 2
+"""How often a program is asked that does not answer with JSON."""
 _POLL_S = 0.05
 _WRAPPERS = ("result", "response", "content", "text", "output")
 """Keys under which programs with JSON output put the model's text."""
@@ -61,6 +63,10 @@ _WRAPPERS = ("result", "response", "content", "text", "output")
 
 class Unusable(MemtoolError):
     """The program gave no usable answer."""
+
+
+class Absent(Unusable):
+    """The program cannot be started."""
 
 
 class Model(Value):
@@ -72,7 +78,6 @@ class Model(Value):
 
     argv: tuple[str, ...]
     timeout_s: float
-    retries: int
     env: Mapping[str, str]
     place: str = ""
 
@@ -86,15 +91,15 @@ def ask(model: Model, prompt: str, key: str) -> list[Any]:
     """Ask until the answer is JSON with a list under `key`, and return the list.
 
     Raises:
-        Unusable: no answer was usable, after all retries.
+        Unusable: no answer was usable, nor was a second one.
     """
     reason = ""
-    for _try in range(1 + model.retries):
+    for _try in range(TRIES):
         try:
             return parse_answer(_answer(model, f"{ASKED}\n{prompt}"), key)
         except Unusable as error:
             reason = error.message
-            if error.code == "model-absent":
+            if isinstance(error, Absent):
                 break
     raise Unusable(
         f"{model.name} {reason}",
@@ -158,9 +163,7 @@ def _answer(model: Model, prompt: str) -> str:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise Unusable(
-                f"cannot be started: {find_reason(error)}", code="model-absent"
-            ) from None
+            raise Absent(f"cannot be started: {find_reason(error)}") from None
         try:
             _wait(process, model.timeout_s, (out.fileno(), err.fileno()))
         finally:
@@ -232,17 +235,17 @@ _DENIALS = frozenset(
 )
 _FROM_RULES = frozenset((INTENT, PIN, RESOLVED))
 """Signals that only rules can give: findings with them are kept, whatever the model says."""
-HIGH = 0.9
-"""From this confidence on a finding is `high`, below it `medium`."""
+SURE, HIGH = 0.75, 0.9
+"""From these confidences on a finding counts, as `medium`, and is `high`."""
 
 
 def extract(
-    model: Model, least: float, messages: Sequence[Message], session: str, agent: str = ""
+    model: Model, messages: Sequence[Message], session: str, agent: str = ""
 ) -> tuple[Finding, ...]:
     """Return the findings of a session as a model words them, if its messages support them.
 
-    `least` is the minimum confidence. Findings that a person asked for, and fixes proved by tools,
-    are kept even if the model drops them.
+    Findings that a person asked for, and fixes proved by tools, are kept even if the model drops
+    them.
 
     Raises:
         Unusable: the model gave no usable answer.
@@ -252,7 +255,7 @@ def extract(
     by_number = {message.number: message for message in messages}
     findings_by_id: dict[str, Finding] = {}
     for row in rows[:_MAX_FINDINGS]:
-        made = _build_finding(row, by_number, session, agent, least)
+        made = _build_finding(row, by_number, session, agent)
         if made is not None and not any(_is_opposite(made, finding) for finding in ruled):
             findings_by_id.setdefault(made.id, _with_rule_evidence(made, ruled))
     reworded = tuple(findings_by_id.values())
@@ -319,7 +322,7 @@ def _clip_text(message: Message) -> str:
 
 
 def _build_finding(
-    row: Any, by_number: Mapping[int, Message], session: str, agent: str, least: float
+    row: Any, by_number: Mapping[int, Message], session: str, agent: str
 ) -> Finding | None:
     """Build a finding from a row of the answer; None if malformed, unsure or unsupported."""
     if not isinstance(row, dict) or row.get("category") not in _CATEGORIES:
@@ -329,7 +332,7 @@ def _build_finding(
         _parse_share(row.get("confidence")),
         _parse_share(row.get("importance")),
     )
-    if not isinstance(content, str) or not isinstance(numbers, list) or confidence < least:
+    if not isinstance(content, str) or not isinstance(numbers, list) or confidence < SURE:
         return None
     content = to_sentence(make_printable(content))
     cited = [by_number[n] for n in numbers if type(n) is int and n in by_number]
