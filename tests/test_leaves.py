@@ -352,6 +352,8 @@ VERB_TESTS = ("calls", "cli", "mcp")
 that has rows of a feature, which the layers see to."""
 NAMED = {"fleet": r"fleet|publish", "web": r"\bweb\b|\"serve\"|\"site\""}
 """What tests name that are about a feature, too."""
+ABOUT_DOCS = "not (documentation or reference_in_the_docs or variables_of_the_environment)"
+"""Leaves out tests that compare the code with pages, which tell of all features."""
 
 
 @pytest.mark.slow
@@ -372,6 +374,7 @@ def test_the_tests_of_verbs_pass_without_it(package: Path, tmp_path: Path, name:
     for variable in [each for each in env if each.startswith("PYTEST_")]:
         del env[variable]
     options = ("-p", "no:cacheprovider", "--basetemp", str(tmp_path / "tests"), "--tb=short")
+    options += ("-k", ABOUT_DOCS)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", *options, *chosen],
         cwd=root,
