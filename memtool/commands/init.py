@@ -160,8 +160,8 @@ def render(initialized: InitResult, _layout: Layout) -> str:
     rows += [f"set up {line}" for line in initialized.lines]
     short = shorten_commit(initialized.commit)
     if not rows:
-        kept = f"; committed as {short}" if short else ""
-        rows = [f"{initialized.directory} is ready, nothing was missing{kept}"]
+        commit_note = f"; committed as {short}" if short else ""
+        rows = [f"{initialized.directory} is ready, nothing was missing{commit_note}"]
     if short and initialized.lines:
         rows.append(
             f"committed as {short}; git revert {short} takes it back, and memtool uninstall --all "
