@@ -281,9 +281,6 @@ def environment_below(folder: Path) -> dict[str, str]:
     """
     home = folder / "home"
     home.mkdir()
-    template = folder / "template"
-    template.mkdir()
-    template.joinpath("config").write_text("[maintenance]\n\tauto = false\n")
     inherited = {k: v for k, v in os.environ.items() if k not in LOCATION_VARIABLES}
     for name in HOST_VARIABLES:
         inherited.pop(name, None)
@@ -296,7 +293,7 @@ def environment_below(folder: Path) -> dict[str, str]:
         "XDG_CACHE_HOME": str(home / ".cache"),
         "GIT_CONFIG_GLOBAL": os.devnull,
         "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_TEMPLATE_DIR": str(template),
+        "GIT_TEMPLATE_DIR": str(Path(__file__).parent / "git_template"),
         "GIT_AUTHOR_NAME": "Ada",
         "GIT_AUTHOR_EMAIL": "ada@example.org",
         "GIT_COMMITTER_NAME": "Ada",

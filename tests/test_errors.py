@@ -70,6 +70,7 @@ def test_a_code_has_one_meaning() -> None:
 
 
 FILLED = {
+    "AGENTS[0]": "claude",
     "action": "add",
     "face.name": "list",
     "from_": "adr",

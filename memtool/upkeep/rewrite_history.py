@@ -131,7 +131,7 @@ def find_leak_of_memory(git: Git, directory: str, name: str) -> Leak:
         raise MemtoolError(
             f"cannot purge: {several} {name!r}",
             hint="\n".join(f"memtool purge --history {id_}" for id_ in meant[:_SHOWN])
-            or "memtool log lists all memories of the history",
+            or "list all memories of the history: memtool log",
             code="ambiguous-id" if meant else "unknown-id",
         )
     (id_,) = meant

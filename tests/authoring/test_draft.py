@@ -53,7 +53,7 @@ def test_a_body_is_made_of_statement_sections_and_template(
 def test_the_teams_own_template_is_what_an_editor_shows(sandbox: Sandbox):
     """Its guidance is there to be replaced: a text that is only the template is none."""
     sandbox.write(".memory/_decision.md", "Say it in a sentence.\n\n## Why\n\nBecause …\n")
-    with pytest.raises(MemtoolError, match="needs a text"):
+    with pytest.raises(MemtoolError, match="the text of the decision is empty"):
         new(sandbox.context(EDITOR="true"), "decision", "T", edit=True)
     (draft_path,) = drafts(sandbox)
     assert draft_path.read_text().endswith("---\nSay it in a sentence.\n\n## Why\n\nBecause …\n")

@@ -30,7 +30,7 @@ def test_each_part_names_the_newest_commit_of_its_lines(sandbox: Sandbox) -> Non
     assert (fields["title"], fields["tags"], fields["status"]) == (first, second, second)
     assert states(report.sections) == {"(opening)": first, "Chosen": third, "Rationale": first}
     part = next(part for part in report.fields if part.name == "tags")
-    assert (part.value, part.author, part.date) == ("x, y", "Ada", "2026-02-01T06:00:00Z")
+    assert (part.value, part.author, part.date) == ("x, y", "Ada", "2026-02-01T05:00:00Z")
 
 
 def test_lists_over_several_lines_count_as_one_field(sandbox: Sandbox) -> None:

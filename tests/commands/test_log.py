@@ -31,7 +31,7 @@ def test_all_changes_are_told_newest_first(sandbox: Sandbox) -> None:
     ]
     assert [event.commit for event in report.events] == [second, second, first, first]
     assert (report.events[1].author, report.events[1].reason) == ("Ada", "it is old")
-    assert report.events[0].date == "2026-02-01T06:00:00Z"
+    assert report.events[0].date == "2026-02-01T05:00:00Z"
     assert not report.has_more
 
 

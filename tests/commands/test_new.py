@@ -123,13 +123,13 @@ def test_a_title_is_put_on_one_line(sandbox: Sandbox):
             {"valid_through": "soon"},
             "bad-value",
             "valid_through: 'soon' is not a time such as 2026-12-31 or 2026-02-22T19:33:00Z",
-            "valid_through is not alive after this moment or day",
+            "valid_through is not active after this moment or day",
         ),
         (
             {"valid_through": "2026-02-30"},
             "bad-value",
             "valid_through: '2026-02-30' is not a time such as 2026-12-31 or 2026-02-22T19:33:00Z",
-            "valid_through is not alive after this moment or day",
+            "valid_through is not active after this moment or day",
         ),
         (
             {"valid_through": "2026-01-01", "set": ("valid_from=2026-02-01",)},

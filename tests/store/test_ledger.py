@@ -252,4 +252,4 @@ def test_few_modules_import_sqlite() -> None:
     """Half an interpreter start is paid here, and where databases of others are read."""
     root = Path(usage_log.__file__).parents[1]
     users = {path.name for path in root.rglob("*.py") if "import sqlite3" in path.read_text()}
-    assert users == {"ledger.py", "state.py", "formats.py", "claude_mem.py"}
+    assert users == {"ledger.py", "state.py", "opencode.py", "claude_mem.py"}
