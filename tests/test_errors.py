@@ -8,13 +8,27 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
+
 import memtool
 from memtool.cli import arguments
 from memtool.errors import ERROR_CODES, MemtoolError
 from memtool.memory.schema import CODES
 
 ROOT = Path(memtool.__file__).parent
-TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+Trees = dict[Path, ast.Module]
+
+
+@pytest.fixture(scope="module")
+def trees() -> Trees:
+    """The syntax trees of the package, which nobody else waits for or holds in memory."""
+    return {path: ast.parse(path.read_text("utf-8")) for path in sorted(ROOT.rglob("*.py"))}
+
+
+@pytest.fixture(scope="module")
+def all_hints(trees: Trees) -> dict[str, str]:
+    """Every hint of the package, with the place that it is from."""
+    return hints(trees)
 
 
 def used(tree: ast.Module) -> set[str]:
@@ -37,25 +51,25 @@ def used(tree: ast.Module) -> set[str]:
     return {code for code in constants if isinstance(code, str) and code}
 
 
-def test_every_code_is_explained() -> None:
+def test_every_code_is_explained(trees: Trees) -> None:
     """Each error code for programs is in one of the two tables."""
     explained = ERROR_CODES.keys() | CODES.keys()
-    absent = {str(path.relative_to(ROOT)): used(tree) - explained for path, tree in TREES.items()}
+    absent = {str(path.relative_to(ROOT)): used(tree) - explained for path, tree in trees.items()}
     assert {path: codes for path, codes in absent.items() if codes} == {}
 
 
-def test_no_code_is_left_over() -> None:
+def test_no_code_is_left_over(trees: Trees) -> None:
     """A code that no module raises is not documented."""
     literals = {
         node.value
-        for tree in TREES.values()
+        for tree in trees.values()
         for node in ast.walk(tree)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     inside = {
-        node.value for node in ast.walk(TREES[ROOT / "errors.py"]) if isinstance(node, ast.Constant)
+        node.value for node in ast.walk(trees[ROOT / "errors.py"]) if isinstance(node, ast.Constant)
     }
-    elsewhere = set().union(*(used(tree) for tree in TREES.values())) | (literals - inside)
+    elsewhere = set().union(*(used(tree) for tree in trees.values())) | (literals - inside)
     assert ERROR_CODES.keys() - elsewhere == set()
 
 
@@ -118,10 +132,10 @@ def spell(node: ast.expr, words: dict[str, str]) -> set[str]:
     return set()
 
 
-def hints() -> dict[str, str]:
+def hints(trees: Trees) -> dict[str, str]:
     """Every text that can be a hint of an error or a problem, with the place that it is from."""
     places = {}
-    for path, tree in TREES.items():
+    for path, tree in trees.items():
         words = FILLED | FILLED_IN.get(str(path.relative_to(ROOT)), {})
         for node in ast.walk(tree):
             if not isinstance(node, ast.keyword | ast.Assign):
@@ -130,9 +144,6 @@ def hints() -> dict[str, str]:
             for text in spell(node.value, words) if name and name.endswith("hint") else ():
                 places[text] = f"{path.relative_to(ROOT)}:{node.value.lineno}"
     return places
-
-
-HINTS = hints()
 
 
 def refused(line: str) -> str:
@@ -144,18 +155,18 @@ def refused(line: str) -> str:
     return ""
 
 
-def test_a_hint_has_three_lines_at_most() -> None:
+def test_a_hint_has_three_lines_at_most(all_hints: dict[str, str]) -> None:
     """Each is printed as a line of its own, and nobody reads a fourth."""
-    assert len(HINTS) > 300
-    long = {text: place for text, place in HINTS.items() if text.count("\n") > 2}
+    assert len(all_hints) > 300
+    long = {text: place for text, place in all_hints.items() if text.count("\n") > 2}
     assert long == {}
 
 
-def test_a_hint_that_is_a_command_can_be_pasted() -> None:
+def test_a_hint_that_is_a_command_can_be_pasted(all_hints: dict[str, str]) -> None:
     """With words in place of ids and paths it parses as a call."""
     commands = {
         step[1]: place
-        for text, place in HINTS.items()
+        for text, place in all_hints.items()
         for line in re.split(r"\n|, or ", text)
         if (step := STEP.fullmatch(line))
     }
