@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 import pytest
 
 from memtool.calls.run import ServedRepository
+from memtool.web import state
 from memtool.web.app import ServedSite, build_application
 from memtool.web.security import COOKIE, Guard
 
@@ -108,6 +109,12 @@ class Web:
         return Reply(
             sent[0]["status"], reply_headers, b"".join(m.get("body", b"") for m in sent[1:])
         )
+
+
+@pytest.fixture(autouse=True)
+def _looks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each request see what changed just before, which a server sees within a second."""
+    monkeypatch.setattr(state, "MAX_S", 0.0)
 
 
 @pytest.fixture
