@@ -28,10 +28,10 @@ from memtool.sessions import journal
 from memtool.sessions.model import Message, Session
 from memtool.sessions.store import Sessions, add
 
-PROCESSES, EACH, KILLS = 16, 500, 200
+PROCESSES, EACH = 16, 500
 MODULE = [sys.executable, "-c", "from memtool.cli.main import command; command()"]
 ENV = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-LARGE_KILLS, LARGE = 60, 4_000_000
+LARGE = 4_000_000
 TRANSCRIPT_BYTES = 5_000_000
 
 
@@ -89,11 +89,11 @@ def race(folder: Path) -> None:
     print(f"{PROCESSES} processes x {EACH}: {compared(sessions, wanted)}; {took:.1f} s")
 
 
-def killed(folder: Path) -> None:
+def killed(folder: Path, kills: int) -> None:
     sessions = store(folder, "killed")
     chance = random.Random(7)
     wanted: dict[int, str] = {}
-    for number in range(KILLS):
+    for number in range(kills):
         read, write_fd = os.pipe()
         args = (sessions, f"k{number}", 10**6, write_fd)
         worker = multiprocessing.Process(target=write, args=args)
@@ -103,7 +103,7 @@ def killed(folder: Path) -> None:
         os.kill(worker.pid or 0, signal.SIGKILL)
         worker.join()
         wanted |= promised(read)
-    print(f"{KILLS} SIGKILLs: {compared(sessions, wanted)}")
+    print(f"{kills} SIGKILLs: {compared(sessions, wanted)}")
 
 
 def write_large(path: str, number: int, write_fd: int) -> None:
@@ -112,12 +112,12 @@ def write_large(path: str, number: int, write_fd: int) -> None:
         os.write(write_fd, f"{number}/{turn}\n".encode())
 
 
-def torn(folder: Path) -> None:
+def torn(folder: Path, kills: int) -> None:
     """Kill writers of lines so long that a kill tears some of them."""
     path = str(folder / "large.jsonl")
     chance = random.Random(9)
     wanted: set[str] = set()
-    for number in range(LARGE_KILLS):
+    for number in range(kills):
         read, write_fd = os.pipe()
         worker = multiprocessing.Process(target=write_large, args=(path, number, write_fd))
         worker.start()
@@ -131,7 +131,7 @@ def torn(folder: Path) -> None:
     aside = Path(path + journal.TORN_SUFFIX)
     cut = aside.read_bytes().count(b"\n") if aside.exists() else 0
     summary = f"{len(wanted)} promised, {len(wanted - there)} lost, {cut} half lines set aside"
-    print(f"{LARGE_KILLS} SIGKILLs while writing lines of {LARGE / 1e6:g} MB: {summary}")
+    print(f"{kills} SIGKILLs while writing lines of {LARGE / 1e6:g} MB: {summary}")
     Path(path).unlink()
 
 
@@ -215,12 +215,13 @@ def turn(number: int, text: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--kills", type=int, default=200)
     args = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="memtool-bench-"))
     try:
         race(folder)
-        killed(folder)
-        torn(folder)
+        killed(folder, args.kills)
+        torn(folder, args.kills // 3)
         cold(folder, args.rounds)
     finally:
         shutil.rmtree(folder)

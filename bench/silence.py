@@ -2,6 +2,7 @@
 
     python bench/silence.py              the curve of both halves
     python bench/silence.py --sweep      more points of it, on the tuning half
+    python bench/silence.py --default    the default alone, of both halves
 
 Asked are stores of all documents of the three sets of ../shared/data/retrieval (700 to 1,500), and
 two stores of 60 of each, by `prose.search_prose` as `inject` asks; of what passes, what
@@ -347,18 +348,18 @@ def _cells(texts: Sequence[str]) -> str:
 def main() -> int:
     """Run what the arguments name."""
     options = [option for option in sys.argv[1:] if option != quality.MODEL_OPTION]
-    if options not in ([], ["--sweep"]):
+    if options not in ([], ["--sweep"], ["--default"]):
         print(__doc__)
         return 2
     if not retrieval.DATA.is_dir():
         print(f"the retrieval sets are not there: {retrieval.DATA}", file=sys.stderr)
         return 1
     plan = list(trials())
-    if options:
+    if options == ["--sweep"]:
         print_curve(plan, SWEEP, 0)
         return 0
     for place in range(len(HALVES)):
-        print_curve(plan, POINTS, place)
+        print_curve(plan, (DEFAULT,) if options else POINTS, place)
     print_stores(plan, DEFAULT)
     return 0
 

@@ -58,6 +58,51 @@ settings.register_profile("thorough", _PATIENT, max_examples=300)
 settings.load_profile("quick")
 
 
+LONG = Path(__file__).with_name("long.txt")
+"""Tests that take longer than MAX_CASE_S, or MAX_ALL_S with all of their cases: slow ones, too.
+
+`MEMTOOL_LONG=write pytest -n 2 -m 'not live and not browser and not server and not model'` measures
+them again.
+"""
+MAX_CASE_S = 0.15
+MAX_ALL_S = 3.0
+_took_s: dict[str, dict[str, float]] = {}
+"""Seconds of each case, by test."""
+
+
+def _split_id(node_id: str) -> tuple[str, str]:
+    test, _bracket, case = node_id.partition("[")
+    return test, case
+
+
+@pytest.hookimpl(tryfirst=True)  # before marks choose
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    long = set(LONG.read_text().split())
+    for item in items:
+        if _split_id(item.nodeid)[0] in long:
+            item.add_marker(pytest.mark.long)
+            item.add_marker(pytest.mark.slow)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.when != "call":  # what a fixture takes belongs to all who ask for it
+        return
+    if "slow" not in report.keywords or "long" in report.keywords:
+        test, case = _split_id(report.nodeid)
+        _took_s.setdefault(test, {})[case] = report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if os.environ.get("MEMTOOL_LONG") != "write" or hasattr(session.config, "workerinput"):
+        return
+    long = [
+        test
+        for test, cases in sorted(_took_s.items())
+        if sum(cases.values()) > min(MAX_ALL_S, MAX_CASE_S * len(cases))
+    ]
+    LONG.write_text("".join(f"{test}\n" for test in long))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if os.geteuid() != 0 and item.get_closest_marker("root") is not None:
         pytest.skip("only root can become another user")

@@ -21,7 +21,7 @@ DOCUMENTS = 70
 """`bench/silence.py` takes samples of 60, half of which are asked about."""
 SMALLEST = {
     "agents": ("decision in a prompt",),
-    "cold.py": ("--rounds", "1", "100"),
+    "cold.py": ("--rounds", "1", "--quick", "100"),
     "drift.py": ("20",),
     "duplicates.py": (),
     "extraction.py": (),
@@ -30,12 +30,12 @@ SMALLEST = {
     "mcp_server.py": ("--rounds", "1", "--calls", "1", "100"),
     "passes.py": ("show", "check"),
     "premises.py": ("--rounds", "1", "100"),
-    "redaction.py": (),
-    "sessions.py": ("--rounds", "1"),
+    "redaction.py": ("--tuned",),
+    "sessions.py": ("--rounds", "1", "--kills", "6"),
     "site.py": ("--queries", "5", "100"),
     "web.py": ("--seconds", ".1", "--changes", "1", "--writes", "1", "100"),
 }
-ON_SETS = ("poison.py", "quality.py", "silence.py")
+ON_SETS = {"poison.py": (), "quality.py": (), "silence.py": ("--default",)}
 LIBRARIES = {"corpus.py", "retrieval.py"}
 OWN_INPUT = {
     "fleet_faults.py",
@@ -107,7 +107,7 @@ def copied(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "args", "expected"),
     [
-        *((name, (), "peps") for name in ON_SETS),
+        *((name, ON_SETS[name], "peps") for name in ON_SETS),
         ("fleet.py", ("--order",), "peps"),
         ("fleet.py", ("3", "4"), "3 repositories, 12 memories"),
     ],

@@ -23,7 +23,17 @@ from memtool.commands import VERBS
 ROOT = Path(memtool.__file__).parent
 INTERFACES = ("cli", "mcp", "web", "api")
 LAYERS = (
-    ("value", "errors", "plain_toml", "tables", "agents", "templates", "version", "installation"),
+    (
+        "value",
+        "errors",
+        "pattern",
+        "plain_toml",
+        "tables",
+        "agents",
+        "templates",
+        "version",
+        "installation",
+    ),
     ("memory", "redaction"),
     ("store",),
     ("index",),
@@ -356,3 +366,14 @@ def test_verbs_document_every_parameter() -> None:
         ):
             wrong.append(verb.name)
     assert wrong == []
+
+
+def test_every_test_that_takes_long_is_there() -> None:
+    """A test that was renamed or removed is not listed any more."""
+    tests = Path(__file__).parent
+    rows = (tests / "long.txt").read_text().split()
+    for row in rows:
+        path, _colons, name = row.partition("::")
+        text = (tests.parent / path).read_text(encoding="utf-8")
+        assert f"def {name.rpartition('::')[2]}(" in text, row
+    assert rows == sorted(set(rows))

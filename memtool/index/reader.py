@@ -150,7 +150,7 @@ class IndexReader:
         """The documents that share an id, by id and then by path."""
         wanted = {id_ for part in self.parts for id_ in part.memories.shared_ids}
         for part in self.parts[1:]:  # small; may repeat ids of the first
-            wanted.update(id_ for id_, _path, _number in part.memories.list_by_id())
+            wanted.update(id_ for id_, _number in part.memories.list_ids())
         return [same for id_ in sorted(wanted) if len(same := self.find_by_id(id_)) > 1]
 
     @property
@@ -514,7 +514,14 @@ class StoredCatalog(Catalog):
 
     @cached_property
     def ids(self) -> list[str]:
-        return list(dict.fromkeys(id_ for id_, _path, _number in self._order))
+        return sorted(
+            {
+                id_
+                for part in self.index.parts
+                for id_, number in part.memories.list_ids()
+                if number not in part.dead
+            }
+        )
 
     @cached_property
     def _order(self) -> list[tuple[str, str, int]]:

@@ -62,6 +62,7 @@ class ShortIds:
 
     def __init__(self, ids: Iterable[str]) -> None:
         self._ids = ids if isinstance(ids, list | tuple) else list(ids)
+        self._shared: dict[str, set[str]] = {}
 
     def shorten(self, id_: str) -> str:
         """Return the shortest form that means this id alone.
@@ -72,9 +73,8 @@ class ShortIds:
         parts = parse(id_)
         if parts is None:
             return self._shorten_foreign(id_)
-        if parts.short not in self._shared:
-            return parts.short
-        return parts.dated if parts.dated not in self._shared else id_
+        shared = self._find_shared(parts.suffix)
+        return next((form for form in (parts.short, parts.dated) if form not in shared), id_)
 
     def shorten_in(self, text: str) -> str:
         """Shorten the ids of the tree in a sentence. Paths with an id stay as they are."""
@@ -89,20 +89,27 @@ class ShortIds:
     def _id_set(self) -> frozenset[str]:
         return frozenset(self._ids)
 
+    def _find_shared(self, suffix: str) -> set[str]:
+        """Return the ambiguous forms with a suffix: two ids share one, or it is itself an id."""
+        if suffix not in self._shared:
+            near = self._ids_by_end.get(suffix, [])
+            seen = set(near)
+            shared: set[str] = set()
+            for parts in filter(None, map(parse, near)):
+                for form in (parts.short, parts.dated):
+                    if form in seen:
+                        shared.add(form)
+                    seen.add(form)
+            self._shared[suffix] = shared
+        return self._shared[suffix]
+
     @cached_property
-    def _shared(self) -> frozenset[str]:
-        """Short and dated forms that are ambiguous: two ids share one, or it is itself an id."""
-        seen = set(self._ids)
-        shared: set[str] = set()
+    def _ids_by_end(self) -> dict[str, list[str]]:
+        """The ids by their last characters: only those with the same ones can share a form."""
+        ids_by_end: dict[str, list[str]] = {}
         for id_ in self._ids:
-            parts = parse(id_)
-            if parts is None:
-                continue
-            for form in (parts.short, parts.dated):
-                if form in seen:
-                    shared.add(form)
-                seen.add(form)
-        return frozenset(shared)
+            ids_by_end.setdefault(id_[-SUFFIX_LENGTH:], []).append(id_)
+        return ids_by_end
 
     @cached_property
     def _sorted(self) -> Sequence[str]:

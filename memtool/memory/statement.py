@@ -8,7 +8,7 @@ about the decision, as `data/section_names.tsv` lists them; without one, the fir
 from __future__ import annotations
 
 from memtool import tables
-from memtool.redaction.entropy import Pattern
+from memtool.pattern import Pattern
 from memtool.value import Value
 
 TYPE_CHECKING = False

@@ -10,10 +10,10 @@ from __future__ import annotations
 from itertools import islice
 
 from memtool import tables
+from memtool.pattern import Pattern
 from memtool.redaction.columns import find_cells
 from memtool.redaction.entropy import (
     MIN_BITS,
-    Pattern,
     compute_entropy,
     is_composed,
     is_dense,

@@ -8,8 +8,9 @@ last row.
 
 from __future__ import annotations
 
+from memtool.pattern import Pattern
 from memtool.redaction import assignments, joins, national_ids, personal, shapes
-from memtool.redaction.entropy import BEGIN, Pattern
+from memtool.redaction.entropy import BEGIN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from memtool.redaction.entropy import Pattern
+from memtool.pattern import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

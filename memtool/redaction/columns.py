@@ -5,7 +5,7 @@ A value in a column says nothing about itself; its heading, some lines above, do
 
 from __future__ import annotations
 
-from memtool.redaction.entropy import Pattern
+from memtool.pattern import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from memtool.pattern import Pattern
 from memtool.redaction import assignments, shapes, tokens
-from memtool.redaction.entropy import Pattern, decode_base64
+from memtool.redaction.entropy import decode_base64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect, bisect_left
 
 from memtool.errors import MemtoolError
+from memtool.pattern import Pattern
 from memtool.redaction import (
     assignments,
     candidates,
@@ -21,7 +22,6 @@ from memtool.redaction import (
     shapes,
     tokens,
 )
-from memtool.redaction.entropy import Pattern
 from memtool.redaction.rows import read_list
 from memtool.value import Value, digest
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-from memtool.redaction.entropy import Pattern, compute_entropy, compute_pair_share, is_wordlike
+from memtool.pattern import Pattern
+from memtool.redaction.entropy import compute_entropy, compute_pair_share, is_wordlike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

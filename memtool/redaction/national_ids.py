@@ -10,8 +10,8 @@ from __future__ import annotations
 from functools import cache, lru_cache
 
 from memtool import tables
+from memtool.pattern import Pattern
 from memtool.redaction.columns import find_cells
-from memtool.redaction.entropy import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ Numbers of other countries and of accounts are in `national_ids`.
 from __future__ import annotations
 
 from memtool import tables
+from memtool.pattern import Pattern
 from memtool.redaction.columns import find_cells
-from memtool.redaction.entropy import Pattern, is_sequence
+from memtool.redaction.entropy import is_sequence
 from memtool.redaction.national_ids import is_luhn
 from memtool.redaction.rows import read_list
 

@@ -6,10 +6,10 @@ Every repeat is bounded, so the work grows with the length of the text and not f
 
 from __future__ import annotations
 
+from memtool.pattern import Pattern
 from memtool.redaction.entropy import (
     PLACEHOLDER_WORDS,
     PRIVATE_KEY,
-    Pattern,
     find_key_blocks,
     is_dense,
     is_filler,

@@ -9,13 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 from memtool import tables
-from memtool.redaction.entropy import (
-    Pattern,
-    is_filler,
-    is_hex_or_uuid,
-    is_wordlike,
-    restlessness,
-)
+from memtool.pattern import Pattern
+from memtool.redaction.entropy import is_filler, is_hex_or_uuid, is_wordlike, restlessness
 from memtool.redaction.rows import read_list
 
 TYPE_CHECKING = False

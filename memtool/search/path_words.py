@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from memtool.index import scoring
 from memtool.index.scoring import content_terms
-from memtool.redaction.entropy import Pattern
+from memtool.pattern import Pattern
 from memtool.search.suggested_files import accepts_suggestions
 
 TYPE_CHECKING = False

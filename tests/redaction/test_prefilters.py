@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from redaction.corpus import benign_notes, personal_notes, secret_notes
 
 from memtool import tables
+from memtool.pattern import METHODS, Pattern
 from memtool.redaction import assignments, find, personal, shapes, tokens
-from memtool.redaction.entropy import METHODS, Pattern
 
 
 @contextmanager
