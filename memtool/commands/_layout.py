@@ -14,6 +14,7 @@ from memtool.value import cached_property, format_count
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from memtool.memory.memory import Memory
     from memtool.store.context import Context
@@ -194,17 +195,21 @@ class Layout:
 
     def section(
         self,
-        rows: Sequence[Sequence[str]],
+        items: Sequence[Any],
+        describe: Callable[[Any], Sequence[str]],
         command: str,
         *,
         is_whole: bool,
         drop: Sequence[int] = (),
     ) -> list[str]:
-        """Return the first rows as an indented table, and how many more `command` shows."""
-        shown = rows if is_whole or len(rows) <= MAX_ROWS + 1 else rows[:MAX_ROWS]
-        hidden = len(rows) - len(shown)
+        """Return the first items as an indented table, and how many more `command` shows.
+
+        Only those are described: to do that for all of many would read each of their files.
+        """
+        shown = items if is_whole or len(items) <= MAX_ROWS + 1 else items[:MAX_ROWS]
+        hidden = len(items) - len(shown)
         footer = [self.hint(f"  and {hidden:,} more ({command})")] if hidden else []
-        return [*self.table(shown, drop=drop, indent="  "), *footer]
+        return [*self.table([*map(describe, shown)], drop=drop, indent="  "), *footer]
 
 
 def build_layout(

@@ -197,9 +197,12 @@ def _format_level(level: str, report: DriftReport, layout: Layout) -> list[str]:
     heading = f"{level.capitalize()} ({len(rows):,}):"
     if level == BROKEN:
         return [heading, *_format_causes(rows, layout)]
-    table = [(layout.short(row.id), row.title, _describe_share(row.drift)) for row in rows]
     command = "memtool drift --all"
-    return [heading, *layout.section(table, command, is_whole=report.has_all, drop=(2,))]
+
+    def describe(row: DriftRow) -> tuple[str, ...]:
+        return layout.short(row.id), row.title, _describe_share(row.drift)
+
+    return [heading, *layout.section(rows, describe, command, is_whole=report.has_all, drop=(2,))]
 
 
 def _format_causes(rows: Iterable[DriftRow], layout: Layout) -> Iterator[str]:

@@ -424,17 +424,14 @@ def _format_steps(
 ) -> list[str]:
     """Return a heading, and a row for each step; a reason that all share is left to the heading."""
     has_one_reason = len({step.why for step in chosen}) == 1 and len(chosen) > 1
-    rows = [
-        (
-            layout.short(step.id),
-            step.title,
-            "" if has_one_reason else f"since {step.since}" if step.since else step.why,
-        )
-        for step in chosen
-    ]
+
+    def describe(step: UpkeepStep) -> tuple[str, ...]:
+        reason = "" if has_one_reason else f"since {step.since}" if step.since else step.why
+        return layout.short(step.id), step.title, reason
+
     heading = f"{title.format(f'{len(chosen):,}')}:"
-    command = "memtool maintain --all"
-    return [heading, *layout.section(rows, command, is_whole=done.has_all_rows, drop=(2,))]
+    command, is_whole = "memtool maintain --all", done.has_all_rows
+    return [heading, *layout.section(chosen, describe, command, is_whole=is_whole, drop=(2,))]
 
 
 def _format_chore(chore: Chore, layout: Layout) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from memtool.authoring.tree import with_way_back
@@ -407,50 +407,64 @@ def _format_counts(status: Status) -> str:
 
 def _list_sections(status: Status, layout: Layout) -> Iterator[tuple[str, list[str]]]:
     """Yield heading and rows of each section that has any."""
-    details, name = status.details, status.trusted_name
+    details, branch = status.details, status.trusted_name
     drift, due, soon = status.drifted, details.due, details.expiry
-    decide = '"memtool confirm ID", or "memtool forget ID --reason TEXT"'
-    conflict_rows = [
-        (layout.short(newest), layout.title(newest), _format_against(older, layout))
-        for newest, *older in details.conflicts
-    ]
-    candidate_rows = [
-        (layout.short(id_), layout.title(id_), _format_candidate(id_, status, layout))
-        for id_ in sorted(status.candidates, key=layout.moment, reverse=True)
-    ]
-    due_rows = [
-        (layout.short(id_), layout.title(id_), f"since {due.get(id_, '')}")
-        for id_ in sorted(status.due, key=lambda id_: (due.get(id_, ""), id_))
-    ]
-    unsettled_rows = [
-        (layout.short(id_), layout.title(id_), layout.shorten(details.causes.get(id_, "")))
-        for id_ in status.to_settle
-    ]
-    for heading, advice, table, command in (
-        ("Not committed", '"git add" and "git commit" keep them', status.uncommitted, ""),
-        ("Conflicts to settle", '"memtool conflicts" shows both sides', conflict_rows, ""),
-        ("Drifted from the code", '"memtool drift" shows what changed', drift, "memtool drift"),
-        ("Unsettled", _advise_settling(status), unsettled_rows, "memtool list is:unsettled"),
-        ("Candidates", decide, candidate_rows, "memtool list is:candidate"),
+    newest_first = sorted(status.candidates, key=layout.moment, reverse=True)
+    longest_due_first = sorted(status.due, key=lambda id_: (due.get(id_, ""), id_))
+
+    def name(id_: str, note: str = "") -> tuple[str, ...]:
+        return layout.short(id_), layout.title(id_), note
+
+    sections: tuple[tuple[str, str, Sequence[Any], Callable[[Any], tuple[str, ...]], str], ...] = (
+        ("Not committed", '"git add" and "git commit" keep them', status.uncommitted, name, ""),
+        (
+            "Conflicts to settle",
+            '"memtool conflicts" shows both sides',
+            details.conflicts,
+            lambda sides: name(sides[0], _format_against(sides[1:], layout)),
+            "",
+        ),
+        ("Drifted from the code", '"memtool drift" shows what changed', drift, name, "drift"),
+        (
+            "Unsettled",
+            _advise_settling(status),
+            status.to_settle,
+            lambda id_: name(id_, layout.shorten(details.causes.get(id_, ""))),
+            "list is:unsettled",
+        ),
+        (
+            "Candidates",
+            '"memtool confirm ID", or "memtool forget ID --reason TEXT"',
+            newest_first,
+            lambda id_: name(id_, _format_candidate(id_, status, layout)),
+            "list is:candidate",
+        ),
         (
             "Due for review",
             '"memtool confirm ID" if it still holds, else archive',
-            due_rows,
-            "memtool list is:due",
+            longest_due_first,
+            lambda id_: name(id_, f"since {due.get(id_, '')}"),
+            "list is:due",
         ),
-        (f"Changed on {name}", '"memtool show ID" says how', status.ahead.changed, ""),
-        (f"New on {name}", '"memtool search" finds them', status.ahead.added, ""),
-        ("Proposed replacements", "they hold once confirmed", _split(status, layout), ""),
-    ):
-        rows = [
-            row if isinstance(row, tuple) else (layout.short(row), layout.title(row), "")
-            for row in table
-        ]
-        if rows:
+        (f"Changed on {branch}", '"memtool show ID" says how', status.ahead.changed, name, ""),
+        (f"New on {branch}", '"memtool search" finds them', status.ahead.added, name, ""),
+        (
+            "Proposed replacements",
+            "they hold once confirmed",
+            status.proposals,
+            lambda sentence: _split(sentence, layout),
+            "",
+        ),
+    )
+    for heading, advice, items, describe, command in sections:
+        if items:
             yield (
-                f"{heading} ({len(rows):,}; {layout.hint(advice)}):",
+                f"{heading} ({len(items):,}; {layout.hint(advice)}):",
                 layout.section(
-                    rows, command or "memtool status --all", is_whole=details.has_all_rows
+                    items,
+                    describe,
+                    f"memtool {command or 'status --all'}",
+                    is_whole=details.has_all_rows,
                 ),
             )
     if status.expiring:
@@ -476,13 +490,10 @@ def _format_candidate(id_: str, status: Status, layout: Layout) -> str:
     return layout.written(id_) + low
 
 
-def _split(status: Status, layout: Layout) -> list[tuple[str, ...]]:
-    """Return the proposals as rows: new id, its title, old id."""
-    rows: list[tuple[str, ...]] = []
-    for sentence in status.proposals:
-        new, _middle, old = sentence.partition(PROPOSES_TO_REPLACE)
-        rows.append((layout.short(new), layout.title(new), f"for {layout.short(old)}"))
-    return rows
+def _split(sentence: str, layout: Layout) -> tuple[str, ...]:
+    """Return a proposal as a row: new id, its title, old id."""
+    new, _middle, old = sentence.partition(PROPOSES_TO_REPLACE)
+    return layout.short(new), layout.title(new), f"for {layout.short(old)}"
 
 
 def _format_notes(status: Status) -> Iterator[str]:

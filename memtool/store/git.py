@@ -219,6 +219,8 @@ class Git:
         self.env = build_environment(env)
         self.user_env = dict(env) | {"LC_ALL": "C.UTF-8", "LANGUAGE": "", "GIT_EDITOR": "true"}
         self._objects: Objects | None = None
+        self._commits: set[str] = set()
+        """Full ids that git named as commits, so that it is not asked again whether they are."""
 
     def run(
         self,
@@ -473,6 +475,8 @@ class Git:
         Raises:
             MemtoolError: there is no such commit.
         """
+        if revision in self._commits:
+            return revision
         # --end-of-options: a revision such as `--output=x` is a name, never an option.
         answer = self.run(
             "rev-parse",
@@ -498,7 +502,9 @@ class Git:
                 hint=f"did you mean {near}?" if near else "git log --oneline --all",
                 code="unknown-revision",
             )
-        return answer.decode().strip()
+        commit = answer.decode().strip()
+        self._commits.add(commit)
+        return commit
 
     def _list_near_branches(self, name: str) -> tuple[list[str], str]:
         """Return the local branches, those most similar to a name first, and the one that is near.
@@ -520,7 +526,10 @@ class Git:
 
     def head(self) -> str:
         """Return the id of HEAD; empty before the first commit."""
-        return self.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
+        commit = self.line("rev-parse", "--verify", "--quiet", "HEAD^{commit}", allowed=(0, 1))
+        if commit:
+            self._commits.add(commit)
+        return commit
 
     def blobs(self, oids: Sequence[str], max_bytes: int) -> Iterator[bytes]:
         """Yield the content of each blob, in order. Raises GitError if one is missing.
