@@ -61,46 +61,42 @@ settings.load_profile("quick")
 LONG = Path(__file__).with_name("long.txt")
 """Tests that take longer than MAX_CASE_S, or MAX_ALL_S with all of their cases: slow ones, too.
 
-`MEMTOOL_LONG=write pytest -n 2 -m 'not live and not browser and not server and not model'` measures
-them again.
+MEMTOOL_LONG=write measures them again.
 """
 MAX_CASE_S = 0.15
 MAX_ALL_S = 3.0
-_took_s: dict[str, dict[str, float]] = {}
-"""Seconds of each case, by test."""
+_case_times_s: dict[str, list[float]] = {}
+"""Seconds of the cases of each test that has no mark of its own, if they are measured."""
 
 
-def _split_id(node_id: str) -> tuple[str, str]:
-    test, _bracket, case = node_id.partition("[")
-    return test, case
+def _strip_case(node_id: str) -> str:
+    return node_id.partition("[")[0]
 
 
 @pytest.hookimpl(tryfirst=True)  # before marks choose
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = set(LONG.read_text().split())
     for item in items:
-        if _split_id(item.nodeid)[0] in long:
+        if _strip_case(item.nodeid) in long:
             item.add_marker(pytest.mark.long)
             item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    if report.when != "call":  # what a fixture takes belongs to all who ask for it
-        return
-    if "slow" not in report.keywords or "long" in report.keywords:
-        test, case = _split_id(report.nodeid)
-        _took_s.setdefault(test, {})[case] = report.duration
+    is_marked = "slow" in report.keywords and "long" not in report.keywords
+    if report.when == "call" and not is_marked:  # a fixture belongs to all who ask for it
+        _case_times_s.setdefault(_strip_case(report.nodeid), []).append(report.duration)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Write the list again, if that is asked for; tests that did not run keep their rows."""
     if os.environ.get("MEMTOOL_LONG") != "write" or hasattr(session.config, "workerinput"):
         return
-    long = [
-        test
-        for test, cases in sorted(_took_s.items())
-        if sum(cases.values()) > min(MAX_ALL_S, MAX_CASE_S * len(cases))
-    ]
-    LONG.write_text("".join(f"{test}\n" for test in long))
+    long = set(LONG.read_text().split()) - _case_times_s.keys()
+    for test, times_s in _case_times_s.items():
+        if sum(times_s) > min(MAX_ALL_S, MAX_CASE_S * len(times_s)):
+            long.add(test)
+    LONG.write_text("".join(f"{test}\n" for test in sorted(long)))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -21,7 +21,7 @@ DOCUMENTS = 70
 """`bench/silence.py` takes samples of 60, half of which are asked about."""
 SMALLEST = {
     "agents": ("decision in a prompt",),
-    "cold.py": ("--rounds", "1", "--quick", "100"),
+    "cold.py": ("--rounds", "1", "100"),
     "drift.py": ("20",),
     "duplicates.py": (),
     "extraction.py": (),
@@ -30,7 +30,7 @@ SMALLEST = {
     "mcp_server.py": ("--rounds", "1", "--calls", "1", "100"),
     "passes.py": ("show", "check"),
     "premises.py": ("--rounds", "1", "100"),
-    "redaction.py": ("--tuned",),
+    "redaction.py": (),
     "sessions.py": ("--rounds", "1", "--kills", "6"),
     "site.py": ("--queries", "5", "100"),
     "web.py": ("--seconds", ".1", "--changes", "1", "--writes", "1", "100"),

@@ -261,10 +261,7 @@ class MemoryRows:
     def list_ids(self) -> list[tuple[str, int]]:
         """Return id and number of all memories. All are asked for wherever one id is shortened."""
         rows = self._rows.select("SELECT id, number FROM memory ORDER BY id")  # the index of ids
-        return [
-            (cell if type(cell) is str else decode_cell(cell), _number(number))
-            for cell, number in rows
-        ]
+        return [(decode_cell(row[0]), _number(row[1])) for row in rows]
 
     def list_by_id(self) -> list[tuple[str, str, int]]:
         """Return id, path and number of all memories, sorted."""

@@ -472,7 +472,13 @@ class StoredCatalog(Catalog):
 
     @cached_property
     def records(self) -> tuple[Record, ...]:
-        return tuple(self.read_records([number for _id, _path, number in self._order]))
+        rows = sorted(
+            (id_, path, part.first + number)
+            for part in self.index.parts
+            for id_, path, number in part.memories.list_by_id()
+            if number not in part.dead
+        )
+        return tuple(self.read_records([number for _id, _path, number in rows]))
 
     @cached_property
     def problems(self) -> tuple[Problem, ...]:
@@ -522,17 +528,6 @@ class StoredCatalog(Catalog):
                 if number not in part.dead
             }
         )
-
-    @cached_property
-    def _order(self) -> list[tuple[str, str, int]]:
-        """Id, path and number of all memories, sorted."""
-        rows = [
-            (id_, path, part.first + number)
-            for part in self.index.parts
-            for id_, path, number in part.memories.list_by_id()
-            if number not in part.dead
-        ]
-        return sorted(rows) if len(self.index.parts) > 1 else rows
 
     @cached_property
     def blobs(self) -> dict[str, str]:

@@ -90,7 +90,7 @@ class ShortIds:
         return frozenset(self._ids)
 
     def _find_shared(self, suffix: str) -> set[str]:
-        """Return the ambiguous forms with a suffix: two ids share one, or it is itself an id."""
+        """Return the ambiguous forms with a suffix: those of two ids, and those that are ids."""
         if suffix not in self._shared:
             near = self._ids_by_end.get(suffix, [])
             seen = set(near)

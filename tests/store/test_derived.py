@@ -410,7 +410,7 @@ def test_any_byte_of_any_derived_file_may_be_damaged(
     for path in [file for file in clone.files() if is_derived(clone, file)][part::PARTS]:
         size = path.stat().st_size
         is_rows = path.relative_to(clone.derived).parts[0] in DERIVED
-        step = max(97, size // (10 if is_rows else 4))  # no row is shorter
+        step = max(97, size // (16 if is_rows else 6))  # no row is shorter
         flips = [partial(flip, at=at) for at in range(0, size, step)]
         for damage in (*DAMAGES, *flips):
             clone.mend()
